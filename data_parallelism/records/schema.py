@@ -1,0 +1,65 @@
+"""What a study leaves behind, as values: curves, trials and studies. Imports no TensorFlow."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+COMPLETE = "COMPLETE"
+INFEASIBLE = "INFEASIBLE"
+INCOMPLETE = "INCOMPLETE"
+STATUSES = (COMPLETE, INCOMPLETE, INFEASIBLE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """All measurements of one trial.
+
+    Args:
+        steps: int64 `[measurements]`, ascending in our records; the first is step 0.
+        metrics: `"split/metric"` to float32 `[measurements]`; NaN where it was not measured.
+    """
+
+    steps: np.ndarray
+    metrics: Mapping[str, np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class TrialRecord:
+    """One finished trial.
+
+    Args:
+        trial_id: its number in the study, from 0 in our records.
+        parameters: metaparameter name to value.
+        status: COMPLETE, INFEASIBLE (diverged) or INCOMPLETE (stopped for another reason).
+        steps: steps trained that count.
+        curve: its measurements.
+        stopped_at: the horizon of a race that ended it, else None.
+        last_finite_step: of a diverged trial, the last step with a finite loss, else None.
+    """
+
+    trial_id: int
+    parameters: Mapping[str, Any]
+    status: str
+    steps: int
+    curve: Curve
+    stopped_at: int | None = None
+    last_finite_step: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyRecord:
+    """One study as read from disk.
+
+    Args:
+        settings: what `study.json` holds.
+        trials: its finished trials by ascending id.
+        damaged: a line for each file that could not be read, naming it.
+    """
+
+    settings: Mapping[str, Any]
+    trials: tuple[TrialRecord, ...]
+    damaged: tuple[str, ...] = ()
