@@ -1,0 +1,1 @@
+"""Data sets behind one interface: `base.Dataset`."""

@@ -1,0 +1,174 @@
+"""What a data set is: facts known at once, arrays on demand, one way to turn them into inputs.
+
+Nothing here imports TensorFlow before a tensor is asked for.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from data_parallelism import seeds
+from data_parallelism.errors import UserError
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+Progress = Callable[[str], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Arrays:
+    """One split in memory; both arrays are read-only, since a process shares them.
+
+    Args:
+        inputs: `[examples, ...]` as stored, uint8 or float32.
+        labels: int32 `[examples]`, classes from 0.
+    """
+
+    inputs: np.ndarray
+    labels: np.ndarray
+
+    def __len__(self) -> int:
+        """The number of examples."""
+        return len(self.labels)
+
+
+class Dataset(abc.ABC):
+    """A labelled data set in fixed splits.
+
+    Subclasses are frozen dataclasses whose fields say all there is to know: two equal values are
+    the same data, so a data set can be hashed, pickled to a worker and kept in a record. Facts
+    (`sizes`, `input_shape`, `num_classes`) need no data where the data set is a published one.
+
+    To add one that fits in memory, give the facts and `load`, and let its test inherit
+    `DatasetTests`.
+    """
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """Its name, also its folder in the records."""
+
+    @property
+    @abc.abstractmethod
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one example as the model sees it."""
+
+    @property
+    @abc.abstractmethod
+    def num_classes(self) -> int:
+        """Number of classes; labels run from 0 to one less."""
+
+    @property
+    @abc.abstractmethod
+    def sizes(self) -> Mapping[str, int]:
+        """Examples in each split: always `"train"` and `"val"`, and `"test"` where there is one."""
+
+    @property
+    def scale(self) -> float:
+        """Factor of a stored input value; see `preprocess`."""
+        return 1.0
+
+    @property
+    def offset(self) -> float:
+        """What is added to a scaled input value; see `preprocess`."""
+        return 0.0
+
+    @abc.abstractmethod
+    def load(self) -> Mapping[str, Arrays]:
+        """Reads every split; for subclasses to give, `split` is what others call."""
+
+    def split(self, name: str) -> Arrays:
+        """One split, read on first use and then kept by the process.
+
+        Args:
+            name: `"train"`, `"val"` or `"test"`.
+
+        Raises:
+            UserError: if there is no such split, or the data cannot be had.
+        """
+        if name not in self.sizes:
+            raise UserError(
+                f"data set {self.name}: expected a split of {', '.join(self.sizes)}, got {name!r}"
+            )
+        return _loaded(self)[name]
+
+    def preprocess(self, inputs: Any) -> tf.Tensor:
+        """Model inputs from stored ones, `float32(inputs) * scale + offset`.
+
+        A pure function of the tensor, the same for a single example and for any batch of them, on
+        any device and inside any compiled program.
+
+        Args:
+            inputs: `[..., *input_shape]`, a tensor or array as stored.
+
+        Returns:
+            A float32 tensor of the same shape.
+        """
+        import tensorflow as tf
+
+        return tf.cast(inputs, tf.float32) * self.scale + self.offset
+
+    def prepare(self, progress: Progress | None = None) -> None:
+        """Makes the data ready to be read, and verifies it; costs little once that is done.
+
+        Args:
+            progress: is told in a line what is being done.
+
+        Raises:
+            UserError: if the data cannot be had, in a line that says how to get it.
+        """
+        _loaded(self)
+
+    def describe(self) -> dict[str, Any]:
+        """The facts a record keeps, as JSON values; where the data lies is not one of them."""
+        return {
+            "name": self.name,
+            "input_shape": list(self.input_shape),
+            "num_classes": self.num_classes,
+            "sizes": dict(self.sizes),
+            "scale": self.scale,
+            "offset": self.offset,
+        }
+
+
+def fixed_order(count: int, *parts: Any) -> np.ndarray:
+    """A permutation that depends on nothing but its arguments.
+
+    Sorts raw Philox bits, whose stream NumPy promises to keep; it does not promise that of
+    `Generator.permutation`.
+
+    Args:
+        count: length of the permutation.
+        parts: numbers and strings that name it.
+
+    Returns:
+        int64 `[count]`.
+
+    Example:
+        >>> fixed_order(4, "example", 0).tolist() == fixed_order(4, "example", 0).tolist()
+        True
+    """
+    bits = np.random.Philox(key=seeds.fold128(*parts)).random_raw(count)
+    return np.argsort(bits, kind="stable")
+
+
+@functools.lru_cache(maxsize=8)
+def _loaded(dataset: Dataset) -> Mapping[str, Arrays]:
+    splits = dataset.load()
+    for name, size in dataset.sizes.items():
+        arrays = splits[name]
+        if (len(arrays.inputs), len(arrays.labels)) != (size, size):
+            raise UserError(
+                f"data set {dataset.name}: expected {size} examples in {name}, "
+                f"got {len(arrays.inputs)} inputs and {len(arrays.labels)} labels"
+            )
+        arrays.inputs.flags.writeable = False
+        arrays.labels.flags.writeable = False
+    return splits
