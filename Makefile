@@ -1,0 +1,91 @@
+# make run        the quick study: curves in records/, the answer as a table and in report.html
+# make test       the test suite, on the built wheel
+# make test-slow  the longer checks
+# make test-oldest  `make test` at the oldest versions that pyproject.toml allows
+# make lint       ruff and mypy
+# make constraints  new exact versions for every supported Python
+# make clean      removes what make made, but never records or reports
+#
+# PYTHON=/path/to/python3.12 takes another interpreter than the first that fits.
+
+.NOTPARALLEL:
+.PHONY: run test test-slow test-oldest lint constraints clean
+
+VENV = .venv
+RECORDS = records
+REPORT = report.html
+
+PYTHONS = 3.10 3.11 3.12 3.13
+FITS = import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
+PYTHON = $(shell for python in python3 $(PYTHONS:%=python%); do \
+  $$python -c '$(FITS)' 2>/dev/null && echo $$python && break; done)
+
+BIN = $(VENV)/bin
+PIP = $(BIN)/python -m pip --disable-pip-version-check
+CONSTRAINTS = constraints/python$(shell $(BIN)/python -c \
+  'import sys; print("%d.%d" % sys.version_info[:2])').txt
+
+# Folders too, so that a file that went away counts as a change.
+SOURCES = setup.py pyproject.toml README.md LICENSE $(shell find data_parallelism gin_configs \
+  -name __pycache__ -prune -o -print)
+
+run: $(VENV)/.with-report
+	$(BIN)/dp-train --gin_file=digits/fc_64_64_nesterov_momentum.gin --records_dir=$(RECORDS)
+	$(BIN)/dp-analyze --records_dir=$(RECORDS) --report=$(REPORT)
+
+# From tests/, so that `import data_parallelism` finds the installed wheel and not the checkout.
+PYTEST = cd tests && DP_WHEEL=$$(ls ../dist/*.whl) TF_CPP_MIN_LOG_LEVEL=3 \
+  ../$(BIN)/python -m pytest -c ../pyproject.toml
+
+test: $(VENV)/.with-dev
+	$(PYTEST) --doctest-modules --doctest-glob=README.md --pyargs data_parallelism . ../README.md
+
+test-slow: $(VENV)/.with-dev
+	$(PYTEST) -m slow .
+
+test-oldest:
+	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=constraints/oldest.txt
+
+lint: $(VENV)/.with-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(VENV)/.created:
+	@test -n "$(PYTHON)" || { echo "make: expected Python 3.10 to 3.13 as python3 or" \
+	  "python3.10 to python3.13, found none: give one as PYTHON=/path/to/python" >&2; exit 2; }
+	@$(PYTHON) -c '$(FITS)' || { echo "make: expected Python 3.10 to 3.13, got" \
+	  "$$($(PYTHON) --version 2>&1 | tail -n 1) as PYTHON=$(PYTHON)" >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "make: expected a Python with" \
+	  "the module venv, got $(PYTHON) without: install it (Debian, Ubuntu: python3-venv) or give" \
+	  "another one as PYTHON=/path/to/python" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# setuptools keeps old files in build/, and would ship modules that are gone.
+dist/.built: $(SOURCES) | $(VENV)/.created
+	@rm -rf build dist *.egg-info
+	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
+	@rm -rf build *.egg-info
+	@touch $@
+
+# The first line brings what the package needs, the second the package even where a build of the
+# same version is there already.
+$(VENV)/.with-%: dist/.built constraints/*.txt
+	$(PIP) install --constraint $(CONSTRAINTS) "$$(ls dist/*.whl)[$*]"
+	@$(PIP) install --quiet --no-deps --force-reinstall dist/*.whl
+	@touch $@
+
+# Resolved for Linux on x86_64; elsewhere the same versions are tried.
+RESOLVE = $(BIN)/uv pip compile --quiet --upgrade --no-header --no-annotate \
+  --python-platform x86_64-manylinux_2_28 pyproject.toml
+constraints: $(VENV)/.created
+	$(PIP) install --quiet uv
+	for python in $(PYTHONS); do $(RESOLVE) --python-version $$python --extra dev --extra bench \
+	  --output-file constraints/python$$python.txt || exit; done
+	$(RESOLVE) --python-version 3.11 --extra dev --resolution lowest-direct \
+	  --constraint constraints/oldest.in --output-file constraints/oldest.txt
+
+clean:
+	rm -rf $(VENV) .venv-oldest build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
