@@ -29,7 +29,7 @@ class FullyConnected:
 
     References:
         Shallue et al. 2019, section 4.1 and appendix B. The initial weights are our own choice:
-        see `layers.kernel_initializer`.
+        see `layers.FanInTruncatedNormal`.
     """
 
     hidden_sizes: tuple[int, ...]

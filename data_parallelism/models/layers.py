@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import random
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
+from scipy import special
 
 from data_parallelism.models.arguments import checked_rate
 from data_parallelism.models.backend import import_keras
@@ -150,19 +154,50 @@ def random_state_names(model: Any) -> list[str]:
     return [variable.path for variable in variables if variable.name == SEED_STATE_NAME]
 
 
-def kernel_initializer() -> Any:
+@keras.saving.register_keras_serializable(package="data_parallelism")
+class FanInTruncatedNormal(keras.initializers.Initializer):  # type: ignore[name-defined]
     """Variance scaling over the fan-in, from a truncated normal: variance 1 / fan-in.
 
     The paper does not say how its networks start. This is what TensorFlow 1, in which they were
-    written, gave as variance scaling: scale 1 (not the 2 of He et al. 2015), mode `fan_in`,
-    truncated normal. [D]: our choice, no source.
+    written, gave as variance scaling: scale 1 (not the 2 of He et al. 2015), mode `fan_in`, normal
+    cut at two standard deviations. [D]: our choice, no source.
+
+    Args:
+        seed: an integer in [0, 2**32); None draws one from Python's global generator. The same
+            initializer always gives the same values.
+
+    Example:
+        >>> weights = FanInTruncatedNormal(seed=0)((100, 50)).numpy()
+        >>> bool(abs(weights.std() * 10 - 1) < 0.05)
+        True
+
+    Departs from `keras.initializers.VarianceScaling`, which takes 90 ms for the 3.2 million weights
+    of the small CNN, once per trial: 16 random bits pick one of 65,536 quantiles of the
+    distribution (10 ms). The bits are those of a named NumPy generator, so they do not change with
+    the version or the device.
     """
-    return keras.initializers.VarianceScaling(1.0, "fan_in", "truncated_normal")
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._given_seed = seed
+        self.seed = random.getrandbits(32) if seed is None else seed
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Any:
+        """A kernel `[..., inputs, outputs]`; its fan-in is all but the last dimension."""
+        count = math.prod(shape)
+        words = np.random.Philox(key=self.seed).random_raw(-(-count // 4))
+        picks = words.astype("<u8", copy=False).view("<u2")[:count]
+        quantiles = _quantiles() * np.float32(math.prod(shape[:-1]) ** -0.5)
+        values = np.take(quantiles, picks, mode="clip").reshape(shape)
+        return keras.ops.convert_to_tensor(values, dtype or keras.config.floatx())
+
+    def get_config(self) -> dict[str, Any]:
+        """What makes an equal initializer again."""
+        return {"seed": self._given_seed}
 
 
 def dense(units: int, activation: str | None = None) -> Any:
     """A dense layer with that initial kernel and zero biases."""
-    return keras.layers.Dense(units, activation, kernel_initializer=kernel_initializer())
+    return keras.layers.Dense(units, activation, kernel_initializer=FanInTruncatedNormal())
 
 
 def convolution(filters: int, size: int, activation: str | None = None) -> Any:
@@ -172,8 +207,16 @@ def convolution(filters: int, size: int, activation: str | None = None) -> Any:
         size,
         padding="same",
         activation=activation,
-        kernel_initializer=kernel_initializer(),
+        kernel_initializer=FanInTruncatedNormal(),
     )
+
+
+@functools.cache
+def _quantiles() -> np.ndarray:
+    """65,536 quantiles, evenly spaced in probability, of a cut normal with variance 1."""
+    cut = special.ndtr(-2.0)
+    values = special.ndtri(cut + (1 - 2 * cut) * (np.arange(2**16) + 0.5) / 2**16)
+    return (values / values.std()).astype(np.float32)
 
 
 def _hash_bits(state: tf.Tensor, shape: tuple[Any, ...]) -> tf.Tensor:

@@ -37,7 +37,7 @@ class SimpleCnn:
 
     References:
         Shallue et al. 2019, section 4.1 and appendix B. The initial weights are our own choice:
-        see `layers.kernel_initializer`.
+        see `layers.FanInTruncatedNormal`.
     """
 
     size: str = "base"
