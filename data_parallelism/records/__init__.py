@@ -10,14 +10,15 @@ from data_parallelism.records.schema import (
     TrialRecord,
 )
 from data_parallelism.records.store import (
-    damaged_trials,
     find_studies,
     finished_trial_ids,
+    read_json,
     read_study,
     read_trial,
     set_aside,
     study_dir,
     write_json,
+    write_text,
     write_trial,
 )
 from data_parallelism.records.tfrecord import (
@@ -37,11 +38,11 @@ __all__ = [
     "Damaged",
     "StudyRecord",
     "TrialRecord",
-    "damaged_trials",
     "decode_columns",
     "encode_columns",
     "find_studies",
     "finished_trial_ids",
+    "read_json",
     "read_records",
     "read_study",
     "read_trial",
@@ -49,5 +50,6 @@ __all__ = [
     "study_dir",
     "write_json",
     "write_records",
+    "write_text",
     "write_trial",
 ]

@@ -68,12 +68,24 @@ def write_json(path: PathLike, value: Any) -> None:
     Raises:
         UserError: if a number is not finite.
     """
-    target = epath.Path(path)
-    data = _json_bytes(target, value)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}.partial-{uuid.uuid4().hex}")
-    beside.write_bytes(data)
-    beside.replace(target)
+    _write_beside(epath.Path(path), _json_bytes(epath.Path(path), value))
+
+
+def read_json(path: PathLike) -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Raises:
+        UserError: if the file cannot be read or holds something else.
+    """
+    try:
+        return _read_json(epath.Path(path))[1]
+    except Damaged as error:
+        raise UserError(str(error)) from None
+
+
+def write_text(path: PathLike, text: str) -> None:
+    """Writes a text file beside and renames it; its folder is made where it is missing."""
+    _write_beside(epath.Path(path), text.encode())
 
 
 def write_trial(study_dir: PathLike, trial: TrialRecord) -> epath.Path:
@@ -125,13 +137,8 @@ def read_trial(path: PathLike) -> TrialRecord:
 
 
 def finished_trial_ids(study_dir: PathLike) -> set[int]:
-    """The ids of the trials that are there and whole; damaged ones are to be run again."""
-    return {trial.trial_id for trial in _read_trials(study_dir)[0]}
-
-
-def damaged_trials(study_dir: PathLike) -> list[epath.Path]:
-    """The folders of trials that cannot be read, to be `set_aside`."""
-    return [path for path, _ in _read_trials(study_dir)[1]]
+    """The ids of the trials that are there; whether one is whole `read_trial` tells."""
+    return {int(name) for name in _trial_names(epath.Path(study_dir))}
 
 
 def read_study(study_dir: PathLike) -> StudyRecord:
@@ -144,14 +151,19 @@ def read_study(study_dir: PathLike) -> StudyRecord:
         The study. What is damaged is left out and named in `damaged`; where that is `study.json`,
         `settings` is empty.
     """
-    trials, damaged = _read_trials(study_dir)
-    lines = [line for _, line in damaged]
+    folder = epath.Path(study_dir)
     settings: dict[str, Any] = {}
+    trials, damaged = [], []
     try:
-        settings = _read_settings(epath.Path(study_dir))
+        settings = _read_settings(folder)
     except Damaged as error:
-        lines.insert(0, str(error))
-    return StudyRecord(settings, tuple(trials), tuple(lines))
+        damaged.append(str(error))
+    for name in _trial_names(folder):
+        try:
+            trials.append(read_trial(folder / name))
+        except Damaged as error:
+            damaged.append(str(error))
+    return StudyRecord(settings, tuple(trials), tuple(damaged))
 
 
 def set_aside(path: PathLike) -> epath.Path:
@@ -186,6 +198,13 @@ def find_studies(records_dir: PathLike) -> list[epath.Path]:
     return studies
 
 
+def _write_beside(path: epath.Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.partial-{uuid.uuid4().hex}")
+    beside.write_bytes(data)
+    beside.replace(path)
+
+
 def _walk(folder: epath.Path) -> Iterator[epath.Path]:
     # Not rglob: a study may hold thousands of trial folders, none of which need be listed.
     if (folder / STUDY_FILE).exists():
@@ -202,19 +221,9 @@ def _study_order(path: epath.Path) -> tuple[str, int, int, str]:
     return str(path.parent), int(revision or 1), int(batch_size), path.name
 
 
-def _read_trials(
-    study_dir: PathLike,
-) -> tuple[list[TrialRecord], list[tuple[epath.Path, str]]]:
-    """The whole trials by id, and the folder and fault of each damaged one."""
-    folder = epath.Path(study_dir)
-    names = [child.name for child in folder.iterdir()] if folder.is_dir() else []
-    trials, damaged = [], []
-    for name in sorted((name for name in names if name.isdecimal()), key=int):
-        try:
-            trials.append(read_trial(folder / name))
-        except Damaged as error:
-            damaged.append((folder / name, str(error)))
-    return trials, damaged
+def _trial_names(study_dir: epath.Path) -> list[str]:
+    names = [child.name for child in study_dir.iterdir()] if study_dir.is_dir() else []
+    return sorted((name for name in names if name.isdecimal()), key=int)
 
 
 def _read_settings(study_dir: epath.Path) -> dict[str, Any]:

@@ -148,6 +148,23 @@ def test_json_refuses_what_is_not_finite(tmp_path, number):
     assert files_of(tmp_path) == {"study.json": b'{\n  "a": 1\n}\n'}
 
 
+def test_text_and_json_come_back(tmp_path):
+    records.write_text(tmp_path / "new" / "config.gin", "# größer\n")
+    assert files_of(tmp_path / "new") == {"config.gin": "# größer\n".encode()}
+    records.write_json(tmp_path / "study.json", {"a": [1, None, "x"]})
+    assert records.read_json(tmp_path / "study.json") == {"a": [1, None, "x"]}
+
+
+@pytest.mark.parametrize("data", [None, b"", b"{", b"[1]", b"\xff", b"[" * 10**6])
+def test_what_is_no_json_object_is_one_line(tmp_path, data):
+    path = tmp_path / "study.json"
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(UserError, match=r"study\.json") as error:
+        records.read_json(path)
+    assert "\n" not in str(error.value)
+
+
 def test_a_study_comes_back_in_order_of_ids(tmp_path):
     path = make_study(tmp_path, num_trials=12)
     study = records.read_study(path)
@@ -177,8 +194,7 @@ def test_damage_anywhere_costs_one_trial(tmp_path, name):
         assert [trial.trial_id for trial in study.trials] == [0]
         assert len(study.damaged) == 1 and str(path / "1") in study.damaged[0]
         assert "\n" not in study.damaged[0]
-    assert records.finished_trial_ids(path) == {0}
-    assert records.damaged_trials(path) == [path / "1"]
+    assert records.finished_trial_ids(path) == {0, 1}
 
 
 def test_damage_to_the_settings_keeps_the_trials(tmp_path):
