@@ -6,13 +6,18 @@ Nothing here imports TensorFlow, so that flags, status and analysis start at onc
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from data_parallelism.datasets import as_dataset
 from data_parallelism.errors import UserError
+from data_parallelism.losses import LOSSES
+from data_parallelism.optimizers import OPTIMIZERS
+from data_parallelism.schedules import SCHEDULES
 from data_parallelism.search import SearchSpace
 
 MINIMIZE = "minimize"
@@ -20,6 +25,8 @@ MAXIMIZE = "maximize"
 RACE = "race"
 BUDGET = "budget"
 STOP_RULES = (BUDGET, RACE)
+AUTO, VECTORIZED, REPLICATED = "auto", "vectorized", "replicated"
+ESTIMATORS = (AUTO, VECTORIZED, REPLICATED)
 SPLITS = ("train", "val", "test")
 
 
@@ -162,6 +169,122 @@ class Workload:
     estimator: str = "auto"
     group_width: int = 16
     revision: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dataset", as_dataset(self.dataset))
+        object.__setattr__(self, "batch_sizes", tuple(self.batch_sizes))
+        for problem in self._problems():
+            raise UserError(f"Workload.{problem}")
+        for batch_size in self.batch_sizes:
+            self.check_batch_size(batch_size)
+
+    @property
+    def model_name(self) -> str:
+        """The model's name in the records."""
+        name = getattr(self.model, "name", None) or getattr(self.model, "__name__", None)
+        return name or getattr(getattr(self.model, "func", None), "__name__", "model")
+
+    @property
+    def name(self) -> str:
+        """Data set, model and optimizer, as in the folders of records."""
+        return f"{self.dataset.name}/{self.model_name}/{self.optimizer}"
+
+    def space_at(self, batch_size: int) -> SearchSpace:
+        """The search space at a batch size."""
+        return self.search_spaces.get(batch_size, self.search_space)
+
+    def description(self) -> dict[str, Any]:
+        """The workload as plain data: what it is made of, by name and value."""
+        described = {
+            field.name: describe(getattr(self, field.name))
+            for field in dataclasses.fields(self)
+            if field.name in ("dataset", "model", "optimizer", "schedule", "loss")
+        }
+        return {**described, "name": self.name}
+
+    def check_batch_size(self, batch_size: Any) -> None:
+        """Raises a one-line error unless a study of this batch size is possible."""
+        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+            raise UserError(f"batch size: expected a whole number >= 1, got {batch_size!r}")
+        train_size = self.dataset.sizes["train"]
+        if batch_size > train_size:
+            raise UserError(
+                f"batch size: expected at most the {train_size} training examples of "
+                f"{self.dataset.name}, got {batch_size}"
+            )
+        self.budget.train_steps(batch_size)
+        given = set(self.space_at(batch_size).parameters)
+        required, optional = self._metaparameters()
+        if not required <= given <= required | optional:
+            raise UserError(
+                f"SearchSpace at batch size {batch_size}: expected {_listed(required)}"
+                f"{f' and perhaps {_listed(optional)}' if optional else ''}, got {_listed(given)}"
+            )
+
+    def _metaparameters(self) -> tuple[set[str], set[str]]:
+        """Names that have to be in the search space, and names that may be."""
+        required = {
+            *OPTIMIZERS[self.optimizer].metaparameters,
+            *SCHEDULES[self.schedule].metaparameters,
+        }
+        return required, set(LOSSES[self.loss].metaparameters)
+
+    def _problems(self) -> Iterator[str]:
+        choices = (
+            ("optimizer", OPTIMIZERS),
+            ("schedule", SCHEDULES),
+            ("loss", LOSSES),
+            ("stop_rule", STOP_RULES),
+            ("estimator", ESTIMATORS),
+        )
+        for name, known in choices:
+            value = getattr(self, name)
+            if value not in known:
+                yield f"{name}: expected one of {_listed(known)}, got {value!r}"
+        if not callable(self.model):
+            yield f"model: expected a function that builds a Keras model, got {self.model!r}"
+        for name, kind in (("goal", Goal), ("budget", Budget), ("search_space", SearchSpace)):
+            if not isinstance(getattr(self, name), kind):
+                yield f"{name}: expected a {kind.__name__}, got {getattr(self, name)!r}"
+        if not self.batch_sizes:
+            yield "batch_sizes: expected at least one, got none"
+        for name in ("num_trials", "group_width", "revision"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                yield f"{name}: expected a whole number >= 1, got {value!r}"
+        if not _is_number(self.measurement_ratio) or not 0.0 < self.measurement_ratio <= 1.0:
+            yield f"measurement_ratio: expected a number in (0, 1], got {self.measurement_ratio!r}"
+        if self.goal.split not in self.dataset.sizes:
+            yield (
+                f"goal: expected a metric of {_listed(self.dataset.sizes)}, "
+                f"got {self.goal.metric!r}"
+            )
+        metrics = LOSSES[self.loss].metrics
+        if self.goal.metric.partition("/")[2] not in metrics:
+            yield (
+                f"goal: expected one of the metrics {_listed(metrics)} that go with "
+                f"{self.loss}, got {self.goal.metric!r}"
+            )
+
+
+def describe(value: Any) -> Any:
+    """Plain data that tells a value from another: dataclasses by their fields, functions by name."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: describe(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"kind": type(value).__name__, **fields}
+    if isinstance(value, functools.partial):
+        return {"kind": describe(value.func), "arguments": describe(value.keywords)}
+    if callable(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, Mapping):
+        return {str(key): describe(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [describe(entry) for entry in value]
+    return value
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
 
 
 def _is_number(value: Any) -> bool:

@@ -1,0 +1,110 @@
+"""What `dp-train` does with its flags."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from data_parallelism import config as config_module
+from data_parallelism.cadence import measurement_steps
+from data_parallelism.errors import UserError
+from data_parallelism.workload import Workload
+
+
+def list_configs() -> int:
+    """Prints the names of the shipped configs."""
+    print("\n".join(config_module.shipped_configs()))
+    return 0
+
+
+def build_workload(
+    gin_files: Sequence[str],
+    gin_params: Sequence[str],
+    imports: Sequence[str],
+    *,
+    batch_sizes: Sequence[str] | None,
+    num_trials: int | None,
+    stop_rule: str | None,
+) -> tuple[Workload, str]:
+    """The workload of the flags, and its operative config.
+
+    Flags become gin bindings, so that the operative config tells the whole truth.
+    """
+    if not gin_files and not gin_params:
+        raise UserError("--gin_file: expected the config of a workload, got none (see --list)")
+    overrides = {
+        "batch_sizes": None if batch_sizes is None else _numbers(batch_sizes),
+        "num_trials": num_trials,
+        "stop_rule": stop_rule,
+    }
+    bindings = [f"Workload.{n} = {v!r}" for n, v in overrides.items() if v is not None]
+    return config_module.load_workload(gin_files, [*gin_params, *bindings], imports)
+
+
+def print_plan(workload: Workload, config: str) -> int:
+    """Prints the studies that would be run, with their budgets, and the operative config."""
+    print(f"{workload.name}: goal {_goal_text(workload)}, stop rule {workload.stop_rule}")
+    print(f"{'batch size':>10} {'trials':>7} {'step budget':>12} {'measurements':>13}")
+    for batch_size in workload.batch_sizes:
+        steps = workload.budget.train_steps(batch_size)
+        count = len(measurement_steps(steps, workload.measurement_ratio))
+        print(f"{batch_size:>10} {workload.num_trials:>7} {steps:>12} {count:>13}")
+    print(f"\n{config.strip()}")
+    return 0
+
+
+def train(
+    workload: Workload, records_dir: str | None, seed: int, num_workers: int | None, config: str
+) -> int:
+    """Runs all studies in local processes and shows their progress."""
+    from data_parallelism.executors import ProcessExecutor, SerialExecutor, WorkerLost
+    from data_parallelism.executors.processes import num_cores
+    from data_parallelism.progress import ProgressDisplay
+    from data_parallelism.runner import run_studies
+
+    if not records_dir:
+        raise UserError("--records_dir: expected a folder for the records, got none")
+    if num_workers is not None and num_workers < 1:
+        raise UserError(f"--num_workers: expected a number >= 1, got {num_workers}")
+    workload.dataset.prepare(lambda line: print(line, file=sys.stderr))
+    count = num_workers or num_cores()
+    executor: Any = (
+        SerialExecutor(workload, seed) if count == 1 else ProcessExecutor(workload, seed, count)
+    )
+    with executor, ProgressDisplay() as display:
+        try:
+            studies = run_studies(
+                workload,
+                records_dir,
+                seed=seed,
+                executor=executor,
+                on_change=display.update,
+                config=config,
+            )
+        except WorkerLost as error:
+            print(f"dp-train: {error}", file=sys.stderr)
+            return 1
+    short = [study for study in studies if study.counts()["complete"] < workload.num_trials]
+    for study in short:
+        print(
+            f"dp-train: batch size {study.batch_size}: only {study.counts()['complete']} of "
+            f"{workload.num_trials} trials are COMPLETE after {study.max_trials}, the most that are "
+            "drawn: the search space diverges too often",
+            file=sys.stderr,
+        )
+    return 1 if short else 0
+
+
+def _numbers(texts: Sequence[str]) -> tuple[int, ...]:
+    try:
+        return tuple(int(text) for text in texts)
+    except ValueError:
+        raise UserError(
+            f"--batch_sizes: expected whole numbers such as 8,32, got {','.join(texts)!r}"
+        ) from None
+
+
+def _goal_text(workload: Workload) -> str:
+    goal = workload.goal
+    return f"{goal.metric} {'<' if goal.direction == 'minimize' else '>'} {goal.threshold:g}"

@@ -1,0 +1,225 @@
+"""From gin files, bindings and imports to a `Workload`. The only module that knows gin.
+
+Gin can import code: only files and bindings that the user names on the command line are read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import inspect
+import os
+import pathlib
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import gin
+from absl import logging
+
+from data_parallelism import datasets, models
+from data_parallelism.errors import UserError
+from data_parallelism.search import SearchSpace
+from data_parallelism.workload import Budget, Goal, Workload
+
+CONFIGURABLES = (
+    Workload,
+    Goal,
+    Budget,
+    SearchSpace,
+    *datasets.DATASETS.values(),
+    datasets.FunctionDataset,
+    *(getattr(models, name) for name in models.__all__),
+)
+
+
+def config_dir() -> pathlib.Path:
+    """The folder of the shipped configs, in an installed package or in a checkout."""
+    package = pathlib.Path(__file__).parent
+    installed = package / "gin_configs"
+    return installed if installed.is_dir() else package.parent / "gin_configs"
+
+
+def shipped_configs() -> list[str]:
+    """Names of the shipped workload configs, as `--gin_file` takes them."""
+    folder = config_dir()
+    files = (path.relative_to(folder) for path in folder.rglob("*.gin"))
+    return sorted(path.as_posix() for path in files if path.parts[0] != "base")
+
+
+def load_workload(
+    gin_files: Sequence[str], gin_params: Sequence[str] = (), imports: Sequence[str] = ()
+) -> tuple[Workload, str]:
+    """Builds the workload that a config describes.
+
+    Args:
+        gin_files: paths, or names of shipped configs such as `"mnist/fc_1024_sgd.gin"`.
+        gin_params: bindings such as `"Workload.num_trials = 8"`, which win over the files.
+        imports: modules whose functions and classes the config names.
+
+    Returns:
+        The workload, and the operative config: every setting with its value, defaults included.
+
+    Raises:
+        UserError: a file, a binding or a value cannot be used, or a binding has no effect.
+    """
+    gin.clear_config(clear_constants=True)
+    for name in imports:
+        _register(_imported(name))
+    for configurable in CONFIGURABLES:
+        factory = _factory(configurable)
+        gin.external_configurable(factory, configurable.__name__, module="data_parallelism")
+    _parse(gin_files, gin_params)
+    where = ", ".join([*gin_files, *(f"--gin_param {p!r}" for p in gin_params)])
+    try:
+        workload = gin.get_configurable("data_parallelism.Workload")()
+    except UserError:
+        raise
+    except Exception as error:  # Gin rewrites the type and text of whatever a constructor raises.
+        raise UserError(f"{where}: {_first_line(error)}") from None
+    unused = _unused_bindings()
+    if unused:
+        raise UserError(f"{where}: expected bindings that are used, got {', '.join(unused)}")
+    return workload, _operative_config()
+
+
+def _imported(name: str) -> Any:
+    """A user's module; the folder the user stands in counts, also for a console script."""
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name.partition(".")[0] and error.name != name:
+            raise UserError(f"--import={name}: {error}") from None
+        raise UserError(
+            f"--import={name}: expected a Python module in {os.getcwd()} or on the path, "
+            "found none of that name"
+        ) from None
+
+
+def _register(module: Any) -> None:
+    """Makes the public functions and classes that a module defines known to gin."""
+    for name, value in vars(module).items():
+        is_own = getattr(value, "__module__", None) == module.__name__
+        if is_own and not name.startswith("_"):
+            if inspect.isfunction(value):
+                gin.external_configurable(value, module=module.__name__)
+            elif inspect.isclass(value):
+                gin.external_configurable(_factory(value), name, module=module.__name__)
+
+
+def _factory(configurable: type) -> Callable[..., Any]:
+    """A function that calls a class with plain functions in place of gin's references to them."""
+
+    def create(**settings: Any) -> Any:
+        return configurable(**{name: _without_gin(value) for name, value in settings.items()})
+
+    create.__signature__ = inspect.signature(configurable)  # type: ignore[attr-defined]
+    create.__doc__ = configurable.__doc__
+    return create
+
+
+def _parse(gin_files: Sequence[str], gin_params: Sequence[str]) -> None:
+    gin.config._LOCATION_PREFIXES[:] = ["", f"{config_dir()}{os.sep}"]
+    for path in gin_files:
+        known = [prefix + path for prefix in gin.config._LOCATION_PREFIXES]
+        if not any(map(os.path.isfile, known)):
+            names = shipped_configs()
+            raise UserError(
+                f"--gin_file={path}: expected a file, found none{_nearest(path, names)} "
+                "(--list names the shipped configs)"
+            )
+        _parsed(lambda path=path: gin.parse_config_file(path), f"--gin_file={path}")
+    for binding in gin_params:
+        _parsed(lambda binding=binding: gin.parse_config(binding), f"--gin_param={binding!r}")
+
+
+def _parsed(parse: Callable[[], Any], where: str) -> None:
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(logging.FATAL)  # Gin logs each place where it looks for a file.
+    try:
+        parse()
+    except Exception as error:  # Gin raises nearly any type for a text that it cannot use.
+        raise UserError(f"{where}: {_explained(error)}") from None
+    finally:
+        logging.set_verbosity(verbosity)
+
+
+def _explained(error: Exception) -> str:
+    """Gin's own words, made one line, with the nearest name that is known."""
+    text = _first_line(error)
+    if "No configurable matching" in text:
+        return text + _nearest(text.split("'")[1], [c.__name__ for c in CONFIGURABLES])
+    if "doesn't have a parameter named" in text:
+        owner, name = text.split("'")[1].rpartition(".")[2], text.split("'")[-2]
+        known = {c.__name__: c for c in CONFIGURABLES}
+        if owner in known:
+            return text + _nearest(name, inspect.signature(known[owner]).parameters)
+    if isinstance(error, SyntaxError):
+        line = f" in line {error.lineno}" if error.lineno else ""
+        return f"expected NAME.PARAMETER = VALUE with strings in quotes{line}, got: {text}"
+    return text
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _without_gin(value: Any) -> Any:
+    """The plain function behind a gin reference, its bindings as keyword arguments.
+
+    Such a function can be pickled to a worker, which has no gin config.
+    """
+    original = getattr(value, "__wrapped__", None)
+    if not inspect.isfunction(value) or original is None:
+        return value
+    bindings = gin.get_bindings(value)
+    return functools.partial(original, **bindings) if bindings else original
+
+
+def _referenced_functions() -> set[str]:
+    """Selectors of functions that are handed over, `@name`, rather than called, `@name()`."""
+    return {
+        value.configurable.selector
+        for parameters in gin.config._CONFIG.values()
+        for value in parameters.values()
+        if isinstance(value, gin.config.ConfigurableReference) and not value.evaluate
+    }
+
+
+def _operative_config() -> str:
+    """Every setting with its value, those of functions that are handed over included."""
+    text = gin.operative_config_str()
+    for selector in sorted(_referenced_functions()):
+        for name, value in gin.config._CONFIG.get(("", selector), {}).items():
+            text += f"\n{selector}.{name} = {value!r}\n"
+    return text
+
+
+def _unused_bindings() -> list[str]:
+    """Bindings that no call has used; gin itself never tells."""
+    used = {
+        (selector, parameter)
+        for (_, selector), parameters in gin.config._OPERATIVE_CONFIG.items()
+        for parameter in parameters
+    }
+    handed_over = _referenced_functions()
+    macros = {scope for scope, selector in gin.config._OPERATIVE_CONFIG if selector == "gin.macro"}
+    unused = []
+    for (scope, selector), parameters in gin.config._CONFIG.items():
+        for parameter in parameters:
+            if selector == "gin.macro":
+                if scope not in macros:
+                    unused.append(scope)
+            elif (selector, parameter) not in used and (scope or selector not in handed_over):
+                prefix = f"{scope}/" if scope else ""
+                unused.append(f"{prefix}{selector.rpartition('.')[2]}.{parameter}")
+    return sorted(unused)

@@ -1,0 +1,128 @@
+"""One trial at a time, with its state in variables that are updated in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from data_parallelism.estimators.base import Estimator
+from data_parallelism.groups import TrialPoint
+from data_parallelism.models.initialization import InitialWeights
+from data_parallelism.workload import Workload
+
+MAX_CHUNK_STEPS = 256
+
+
+class Replicated(Estimator):
+    """Trains one trial on one device, for models whose trials do not share a program.
+
+    Args:
+        workload: what is trained.
+        initial_weights: of the workload's model.
+        seed: of the search.
+    """
+
+    width = 1
+    eval_batch_size = 250
+
+    def __init__(self, workload: Workload, initial_weights: InitialWeights, seed: int) -> None:
+        super().__init__(workload, initial_weights, seed)
+        variables = initial_weights.model.trainable_variables
+        num_slots = self.step.optimizer.num_slots
+        self._weights = [tf.Variable(tf.zeros(v.shape, v.dtype)) for v in variables]
+        self._slots = [
+            [tf.Variable(tf.zeros(v.shape, v.dtype)) for _ in range(num_slots)] for v in variables
+        ]
+        model_state = initial_weights.model.non_trainable_variables
+        self._state = [
+            tf.Variable(tf.zeros(model_state[slot].shape, model_state[slot].dtype))
+            for slot in self.step.state_slots
+        ]
+        self._programs: dict[int, Any] = {}
+        self._metric_sums = tf.function(self._sums, autograph=False)
+
+    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> None:
+        """See `Estimator.start`."""
+        (trial,) = trials
+        drawn = self.trial_seeds(batch_size, trial)
+        for variables, values in ((self._weights, drawn.weights), (self._state, drawn.state)):
+            for variable, value in zip(variables, values, strict=True):
+                variable.assign(value)
+        for slot in tf.nest.flatten(self._slots):
+            slot.assign(tf.zeros_like(slot))
+        self._order = drawn.order
+        self._key = tf.constant(drawn.dropout_key, tf.uint32)
+        self._metaparameters = {
+            name: tf.constant(value, tf.float32) for name, value in trial.parameters.items()
+        }
+        if batch_size not in self._programs:
+            self._programs[batch_size] = tf.function(
+                self._train_chunk,
+                autograph=False,
+                input_signature=self._signature(batch_size),
+            )
+        self._train = self._programs[batch_size]
+
+    def train(self, start: int, steps: int) -> np.ndarray:
+        """See `Estimator.train`."""
+        losses = []
+        for first in range(start, start + steps, MAX_CHUNK_STEPS):
+            count = min(MAX_CHUNK_STEPS, start + steps - first)
+            indices = self._order.indices(first, count)
+            chunk = self._train(self._metaparameters, self._key, indices, tf.constant(first))
+            losses.append(chunk.numpy())
+        return np.concatenate(losses)[:, None]
+
+    def measure(self, split: str) -> dict[str, np.ndarray]:
+        """See `Estimator.measure`."""
+        means = self.eval_batches(split).means(self._metric_sums)
+        return {name: mean[None] for name, mean in means.items()}
+
+    def _signature(self, batch_size: int) -> tuple[Any, ...]:
+        scalar = tf.TensorSpec([], tf.float32)
+        return (
+            dict.fromkeys(self._metaparameters, scalar),
+            tf.TensorSpec([], tf.uint32),
+            tf.TensorSpec([None, batch_size], tf.int32),
+            tf.TensorSpec([], tf.int32),
+        )
+
+    def _train_chunk(self, metaparameters, key, indices, first):  # type: ignore[no-untyped-def]
+        count = tf.shape(indices)[0]
+
+        def body(t, losses):  # type: ignore[no-untyped-def]
+            loss = self._one_step(metaparameters, key, indices[t], first + t)
+            return t + 1, losses.write(t, loss)
+
+        losses = tf.TensorArray(tf.float32, size=count)
+        return tf.while_loop(lambda t, _: t < count, body, (tf.constant(0), losses))[1].stack()
+
+    def _one_step(self, metaparameters, key, rows, step):  # type: ignore[no-untyped-def]
+        gradients, state, loss = self.step.gradients(
+            [tf.identity(w) for w in self._weights],
+            [tf.identity(s) for s in self._state],
+            tf.gather(self._inputs, rows),
+            tf.gather(self._labels, rows),
+            metaparameters,
+            key=key,
+            step=step,
+            batch_size=rows.shape[0],
+        )
+        now = self.step.metaparameters_at(step, metaparameters)
+        for weight, gradient, slots in zip(self._weights, gradients, self._slots, strict=True):
+            self.step.optimizer.assign(weight, gradient, slots, now)
+        for variable, value in zip(self._state, state, strict=True):
+            variable.assign(value)
+        return loss
+
+    def _sums(self, inputs, labels, mask):  # type: ignore[no-untyped-def]
+        return self.step.metric_sums(
+            [tf.identity(w) for w in self._weights],
+            [tf.identity(s) for s in self._state],
+            inputs,
+            labels,
+            mask,
+        )

@@ -1,0 +1,95 @@
+"""What one process needs to train groups of a workload."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+
+from data_parallelism.errors import UserError
+from data_parallelism.estimators.base import Estimator
+from data_parallelism.estimators.replicated import Replicated
+from data_parallelism.estimators.vectorized import Vectorized, why_not_vectorized
+from data_parallelism.groups import Group, GroupResult, Progress, run_group
+from data_parallelism.models.initialization import InitialWeights
+from data_parallelism.models.layers import replace_keras_dropout
+from data_parallelism.plan import Plan
+from data_parallelism.runtime import platform_facts
+from data_parallelism.workload import AUTO, REPLICATED, VECTORIZED, Workload
+
+# Measured on CPU (benchmarks/README.md): beyond these a program of many trials saves nothing, since
+# arithmetic and memory traffic outweigh the cost of starting operations.
+MAX_VECTORIZED_PARAMETERS = 500_000
+MAX_GROUP_BYTES = 2**31
+
+
+class Session:
+    """Builds the model of a workload once, and the estimators that its groups ask for.
+
+    Args:
+        workload: what is trained.
+        seed: of the search.
+    """
+
+    def __init__(self, workload: Workload, seed: int) -> None:
+        self._workload = workload
+        self._seed = seed
+        dataset = workload.dataset
+        self._initial_weights = InitialWeights(
+            lambda: replace_keras_dropout(workload.model(dataset.input_shape, dataset.num_classes)),
+            num_classes=dataset.num_classes,
+        )
+        self._estimators: dict[tuple[str, int], Estimator] = {}
+
+    def plan(self, batch_size: int) -> Plan:
+        """How the groups of a study are run: by the workload and batch size, never by the machine.
+
+        Raises:
+            UserError: the workload asks for an estimator that its model does not allow.
+        """
+        is_vectorized = self._is_vectorized
+        return Plan(
+            estimator=VECTORIZED if is_vectorized else REPLICATED,
+            width=self._width(batch_size) if is_vectorized else 1,
+            platform=platform_facts(),
+        )
+
+    def run(self, group: Group, limit: Callable[[], int]) -> Iterator[Progress | GroupResult]:
+        """Runs a group; see `groups.run_group`."""
+        key = (group.estimator, group.width)
+        if key not in self._estimators:
+            self._estimators[key] = self._create(*key)
+        return run_group(self._estimators[key], self._workload, group, limit)
+
+    def _create(self, estimator: str, width: int) -> Estimator:
+        if estimator == VECTORIZED:
+            return Vectorized(self._workload, self._initial_weights, self._seed, width)
+        return Replicated(self._workload, self._initial_weights, self._seed)
+
+    @functools.cached_property
+    def _is_vectorized(self) -> bool:
+        wanted = self._workload.estimator
+        if wanted == REPLICATED:
+            return False
+        model = self._initial_weights.model
+        if wanted == AUTO and model.count_params() > MAX_VECTORIZED_PARAMETERS:
+            return False
+        reason = why_not_vectorized(self._workload, model)
+        if reason and wanted == VECTORIZED:
+            raise UserError(f"Workload.estimator: expected a model that vectorizes, got {reason}")
+        return reason is None
+
+    def _width(self, batch_size: int) -> int:
+        """The workload's group width, or as many trials as fit into the memory limit."""
+        model = self._initial_weights.model
+        activations = sum(_num_outputs(layer) for layer in model.layers)
+        # Weights, gradients, slots and their copies; activations, their gradients and the inputs.
+        trial_bytes = 4 * (5 * model.count_params() + 3 * batch_size * activations)
+        return max(1, min(self._workload.group_width, MAX_GROUP_BYTES // trial_bytes))
+
+
+def _num_outputs(layer: object) -> int:
+    shape = getattr(getattr(layer, "output", None), "shape", ())
+    count = 1
+    for size in shape[1:]:
+        count *= size or 1
+    return count

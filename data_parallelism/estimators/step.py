@@ -1,0 +1,117 @@
+"""The training step and the evaluation as pure functions, which every estimator calls.
+
+They know no trial, device, variable or strategy: tensors in, tensors out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from data_parallelism.losses import LOSSES
+from data_parallelism.metrics import METRICS
+from data_parallelism.models.layers import dropout_slots, dropout_state
+from data_parallelism.optimizers import OPTIMIZERS
+from data_parallelism.schedules import SCHEDULES
+from data_parallelism.workload import Workload
+
+Tensors = Sequence[tf.Tensor]
+Metaparameters = Mapping[str, tf.Tensor]
+
+
+class Step:
+    """What one workload does with a batch of examples.
+
+    Args:
+        workload: names the update rule, the schedule, the loss and the metrics.
+        model: gives logits; it is called functionally, its own variables are never read.
+    """
+
+    def __init__(self, workload: Workload, model: keras.Model) -> None:
+        self.model = model
+        self.optimizer = OPTIMIZERS[workload.optimizer]
+        self.loss = LOSSES[workload.loss]
+        self._schedule = SCHEDULES[workload.schedule]
+        self._preprocess = workload.dataset.preprocess
+        dropout = dropout_slots(model)
+        self._dropout = {slot: ordinal for ordinal, slot in enumerate(dropout)}
+
+    @property
+    def state_slots(self) -> list[int]:
+        """Indices of `model.non_trainable_variables` that a trial carries from step to step."""
+        count = len(self.model.non_trainable_variables)
+        return [slot for slot in range(count) if slot not in self._dropout]
+
+    def gradients(
+        self,
+        weights: Tensors,
+        state: Tensors,
+        inputs: tf.Tensor,
+        labels: tf.Tensor,
+        metaparameters: Metaparameters,
+        *,
+        key: tf.Tensor,
+        step: tf.Tensor,
+        batch_size: int,
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor], tf.Tensor]:
+        """Gradients of the mean loss over the global batch.
+
+        Args:
+            weights: of the model's trainable variables.
+            state: of the variables at `state_slots`.
+            inputs: examples as stored, `[batch, ...]`.
+            labels: int32 `[batch]`.
+            metaparameters: scalars.
+            key: uint32 scalar, the trial's key for dropout.
+            step: int32 scalar, steps already done.
+            batch_size: examples of the global batch, by which sums are divided.
+
+        Returns:
+            The gradients, the new state, and the loss as a scalar.
+        """
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(weights)
+            values = self._filled(state, key, step)
+            logits, values = self.model.stateless_call(
+                weights, values, self._preprocess(inputs), training=True
+            )
+            losses = self.loss.per_example(logits, labels, metaparameters)
+            loss = tf.reduce_sum(losses) / float(batch_size)
+        return tape.gradient(loss, weights), [values[i] for i in self.state_slots], loss
+
+    def metaparameters_at(self, step: tf.Tensor, metaparameters: Metaparameters) -> Metaparameters:
+        """The metaparameters of one step, with the learning rate as the schedule has it."""
+        rate = self._schedule.learning_rate(tf.cast(step, tf.float32), metaparameters)
+        return {**metaparameters, "learning_rate": rate}
+
+    def metric_sums(
+        self, weights: Tensors, state: Tensors, inputs: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """Sums of each metric over the examples whose mask is 1.
+
+        Args:
+            weights: of the model's trainable variables.
+            state: of the variables at `state_slots`.
+            inputs: examples as stored, `[batch, ...]`.
+            labels: int32 `[batch]`.
+            mask: float32 `[batch]`, 0 for padding.
+        """
+        zero = tf.zeros([], tf.uint32)
+        logits, _ = self.model.stateless_call(
+            weights, self._filled(state, zero, zero), self._preprocess(inputs), training=False
+        )
+        return {
+            name: tf.reduce_sum(tf.where(mask > 0, METRICS[name](logits, labels), 0.0))
+            for name in self.loss.metrics
+        }
+
+    def _filled(self, state: Tensors, key: tf.Tensor, step: tf.Tensor) -> list[tf.Tensor]:
+        values: list[Any] = [None] * len(self.model.non_trainable_variables)
+        for slot, value in zip(self.state_slots, state, strict=True):
+            values[slot] = value
+        for slot, ordinal in self._dropout.items():
+            values[slot] = dropout_state(key, ordinal, step, 0)
+        return values

@@ -1,0 +1,186 @@
+"""Many trials of one study in one compiled program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from data_parallelism.estimators.base import MAX_CHUNK_STEPS, Estimator
+from data_parallelism.estimators.step import Step
+from data_parallelism.groups import TrialPoint
+from data_parallelism.models.initialization import InitialWeights
+from data_parallelism.models.layers import random_state_names
+from data_parallelism.workload import Workload
+
+MAX_CHUNK_BYTES = 2**24
+
+
+class Vectorized(Estimator):
+    """Maps the step over a leading trial axis and compiles the loop over steps with XLA.
+
+    The program has a fixed width, since its bits depend on it: idle slots repeat the last trial
+    and are dropped. Convolutions and Keras' random layers have no rule for stacked weights: such a
+    model is refused when it is traced, never run in a loop instead.
+
+    Args:
+        workload: what is trained.
+        initial_weights: of the workload's model.
+        seed: of the search.
+        width: trials in the program.
+    """
+
+    eval_batch_size = 1000
+
+    def __init__(
+        self, workload: Workload, initial_weights: InitialWeights, seed: int, width: int
+    ) -> None:
+        super().__init__(workload, initial_weights, seed)
+        self.width = width
+        self._train = tf.function(self._train_chunk, jit_compile=True, autograph=False)
+        self._metric_sums = tf.function(self._sums, jit_compile=True, autograph=False)
+
+    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> None:
+        """See `Estimator.start`."""
+        idle = self.width - len(trials)
+        drawn = [self.trial_seeds(batch_size, trial) for trial in trials]
+        drawn += [drawn[-1]] * idle
+        points = [trial.parameters for trial in trials] + [trials[-1].parameters] * idle
+        self._num_trials = len(trials)
+        self._orders = [trial.order for trial in drawn]
+        self._keys = tf.constant([trial.dropout_key for trial in drawn], tf.uint32)
+        self._metaparameters = {
+            name: tf.constant([point[name] for point in points], tf.float32) for name in points[0]
+        }
+        self._weights = _stacked([trial.weights for trial in drawn])
+        self._state = _stacked([trial.state for trial in drawn])
+        num_slots = self.step.optimizer.num_slots
+        self._slots = [[tf.zeros_like(w)] * num_slots for w in self._weights]
+        example_bytes = self._inputs[0].numpy().nbytes
+        chunk_bytes = self.width * batch_size * example_bytes
+        self._chunk_steps = int(np.clip(MAX_CHUNK_BYTES // chunk_bytes, 1, MAX_CHUNK_STEPS))
+
+    def train(self, start: int, steps: int) -> np.ndarray:
+        """See `Estimator.train`."""
+        losses = []
+        for first in range(start, start + steps, self._chunk_steps):
+            count = min(self._chunk_steps, start + steps - first)
+            losses.append(self._chunk(first, count))
+        return np.concatenate([loss.numpy()[:count] for loss, count in losses])[
+            :, : self._num_trials
+        ]
+
+    def measure(self, split: str) -> dict[str, np.ndarray]:
+        """See `Estimator.measure`."""
+        means = self.eval_batches(split).means(
+            lambda *batch: self._metric_sums(self._weights, self._state, *batch)
+        )
+        return {name: mean[: self._num_trials] for name, mean in means.items()}
+
+    def _chunk(self, first: int, count: int) -> tuple[tf.Tensor, int]:
+        indices = np.zeros(
+            (self._chunk_steps, self.width, self._orders[0].batch_size), np.int32
+        )
+        for slot, order in enumerate(self._orders[: self._num_trials]):
+            indices[:count, slot] = order.indices(first, count)
+        # Gathered here: XLA on CPU copies a captured data set at every step of its loop.
+        inputs, labels = tf.gather(self._inputs, indices), tf.gather(self._labels, indices)
+        self._weights, self._slots, self._state, losses = self._train(
+            self._weights,
+            self._slots,
+            self._state,
+            self._metaparameters,
+            self._keys,
+            inputs,
+            labels,
+            tf.constant(first),
+            tf.constant(count),
+        )
+        return losses, count
+
+    def _train_chunk(
+        self, weights, slots, state, metaparameters, keys, inputs, labels, first, count
+    ):  # type: ignore[no-untyped-def]
+        def body(t, weights, slots, state, losses):  # type: ignore[no-untyped-def]
+            trials = (weights, slots, state, metaparameters, keys, inputs[t], labels[t])
+            weights, slots, state, loss = tf.vectorized_map(
+                lambda trial: self._one_step(first + t, *trial),
+                trials,
+                fallback_to_while_loop=False,
+            )
+            losses = tf.tensor_scatter_nd_update(losses, [[t]], loss[None])
+            return t + 1, weights, slots, state, losses
+
+        # A `for` over `tf.range(count)` would compile anew for every count.
+        losses = tf.zeros([inputs.shape[0], self.width])
+        return tf.while_loop(
+            lambda t, *_: t < count, body, (tf.constant(0), weights, slots, state, losses)
+        )[1:]
+
+    def _one_step(self, step, weights, slots, state, metaparameters, key, inputs, labels):  # type: ignore[no-untyped-def]
+        gradients, state, loss = self.step.gradients(
+            weights,
+            state,
+            inputs,
+            labels,
+            metaparameters,
+            key=key,
+            step=step,
+            batch_size=inputs.shape[0],
+        )
+        now = self.step.metaparameters_at(step, metaparameters)
+        updated = [
+            self.step.optimizer.update(w, g, s, now)
+            for w, g, s in zip(weights, gradients, slots, strict=True)
+        ]
+        return [w for w, _ in updated], [s for _, s in updated], state, loss
+
+    def _sums(self, weights, state, inputs, labels, mask):  # type: ignore[no-untyped-def]
+        return tf.vectorized_map(
+            lambda trial: self.step.metric_sums(*trial, inputs, labels, mask),
+            (weights, state),
+            fallback_to_while_loop=False,
+        )
+
+
+def why_not_vectorized(workload: Workload, model: keras.Model) -> str | None:
+    """Why the trials of a workload cannot share a program, in a few words; None if they can."""
+    random = random_state_names(model)
+    if random:
+        return f"random layers whose state is Keras' own ({', '.join(random)})"
+    step = Step(workload, model)
+    specs = [tf.TensorSpec([2, *v.shape], v.dtype) for v in model.trainable_variables]
+    train = workload.dataset.split("train")
+
+    def one(weights: list[tf.Tensor]) -> list[tf.Tensor]:
+        state = [tf.convert_to_tensor(model.non_trainable_variables[i]) for i in step.state_slots]
+        zero = tf.zeros([], tf.int32)
+        hp = dict.fromkeys(workload.space_at(workload.batch_sizes[0]).parameters, tf.ones([]))
+        gradients, _, _ = step.gradients(
+            weights,
+            state,
+            train.inputs[:2],
+            train.labels[:2],
+            hp,
+            key=tf.zeros([], tf.uint32),
+            step=zero,
+            batch_size=2,
+        )
+        return gradients
+
+    mapped = tf.function(
+        lambda weights: tf.vectorized_map(one, weights, fallback_to_while_loop=False),
+        autograph=False,
+    )
+    try:
+        mapped.get_concrete_function(specs)
+    except (ValueError, NotImplementedError) as error:
+        return f"an operation without a rule for stacked weights ({str(error).splitlines()[0]})"
+    return None
+
+
+def _stacked(trials: Sequence[Sequence[np.ndarray]]) -> list[Any]:
+    return [tf.constant(np.stack(values)) for values in zip(*trials, strict=True)]

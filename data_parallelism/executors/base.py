@@ -1,0 +1,54 @@
+"""The interface of executors."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from typing import Any
+
+from data_parallelism.groups import Group, GroupResult, Progress
+from data_parallelism.plan import Plan
+
+
+class WorkerLost(RuntimeError):
+    """A worker ended before its group did. What is recorded is kept; a rerun goes on from it."""
+
+
+class Executor(abc.ABC):
+    """Runs groups of trials of one workload; a context manager that ends its workers.
+
+    Results do not depend on which executor runs a group, nor on when.
+    """
+
+    @abc.abstractmethod
+    def plans(self, batch_sizes: Sequence[int]) -> dict[int, Plan]:
+        """How the groups of each study are run."""
+
+    @abc.abstractmethod
+    def has_free_worker(self) -> bool:
+        """Whether `submit` would start a group at once."""
+
+    @abc.abstractmethod
+    def submit(self, group: Group) -> None:
+        """Starts a group on a free worker."""
+
+    @abc.abstractmethod
+    def set_limit(self, group: Group, step: int) -> None:
+        """Tells a running group that no step beyond `step` is needed."""
+
+    @abc.abstractmethod
+    def next_event(self, timeout: float) -> tuple[Group, Progress | GroupResult] | None:
+        """The next thing that a running group reports, or None after `timeout` seconds.
+
+        Raises:
+            WorkerLost: a worker ended.
+        """
+
+    def close(self) -> None:
+        """Ends all workers; groups that still run are lost, records are not."""
+
+    def __enter__(self) -> Executor:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

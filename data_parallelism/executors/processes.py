@@ -1,0 +1,154 @@
+"""Groups in worker processes of this machine, one core each.
+
+The calling process imports no TensorFlow. Each worker is spawned, trains with one thread and is
+told of new limits through its pipe while it trains.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+from data_parallelism.errors import UserError
+from data_parallelism.executors.base import Executor, WorkerLost
+from data_parallelism.groups import Group, GroupResult, Progress
+from data_parallelism.plan import Plan
+from data_parallelism.runtime import set_up_tensorflow
+from data_parallelism.workload import Workload
+
+
+def num_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class ProcessExecutor(Executor):
+    """Runs groups in spawned processes.
+
+    Args:
+        workload: whose groups are run; it is pickled, so its functions must be importable.
+        seed: of the search.
+        num_workers: how many processes.
+    """
+
+    def __init__(self, workload: Workload, seed: int, num_workers: int) -> None:
+        self._workers = [_Worker(workload, seed, number) for number in range(num_workers)]
+
+    def plans(self, batch_sizes: Sequence[int]) -> dict[int, Plan]:
+        """See `Executor.plans`."""
+        self._workers[0].send(("plans", tuple(batch_sizes)))
+        return self._workers[0].receive()
+
+    def has_free_worker(self) -> bool:
+        """See `Executor.has_free_worker`."""
+        return any(worker.group is None for worker in self._workers)
+
+    def submit(self, group: Group) -> None:
+        """See `Executor.submit`."""
+        worker = next(worker for worker in self._workers if worker.group is None)
+        worker.group = group
+        worker.send(("run", group))
+
+    def set_limit(self, group: Group, step: int) -> None:
+        """See `Executor.set_limit`."""
+        for worker in self._workers:
+            if worker.group is group and worker.limit != step:
+                worker.limit = step
+                worker.send(("limit", step))
+
+    def next_event(self, timeout: float) -> tuple[Group, Progress | GroupResult] | None:
+        """See `Executor.next_event`."""
+        busy = {worker.connection: worker for worker in self._workers if worker.group}
+        ready = multiprocessing.connection.wait(list(busy), timeout)
+        if not ready:
+            return None
+        worker = busy[ready[0]]  # type: ignore[index]
+        group, event = worker.group, worker.receive()
+        if isinstance(event, GroupResult):
+            worker.group = worker.limit = None
+        return group, event  # type: ignore[return-value]
+
+    def close(self) -> None:
+        """See `Executor.close`."""
+        for worker in self._workers:
+            worker.close()
+
+
+class _Worker:
+    """The near end of a worker process."""
+
+    def __init__(self, workload: Workload, seed: int, number: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, far_end = context.Pipe()
+        self.number = number
+        self.group: Group | None = None
+        self.limit: int | None = None
+        self._process = context.Process(
+            target=_serve, args=(far_end, workload, seed), daemon=True, name=f"worker {number}"
+        )
+        self._process.start()
+        far_end.close()
+
+    def send(self, message: tuple[str, Any]) -> None:
+        try:
+            self.connection.send(message)
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._lost() from None
+
+    def receive(self) -> Any:
+        try:
+            reply = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            raise self._lost() from None
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    def close(self) -> None:
+        self.connection.close()
+        self._process.terminate()
+        self._process.join()
+
+    def _lost(self) -> WorkerLost:
+        self._process.join(timeout=5)
+        return WorkerLost(
+            f"worker {self.number} ended with exit code {self._process.exitcode}; the same "
+            "command goes on from the trials that are finished"
+        )
+
+
+def _serve(connection: Any, workload: Workload, seed: int) -> None:
+    """The far end: serves one message after another until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group of processes.
+    set_up_tensorflow()
+    try:
+        from data_parallelism.estimators.session import Session
+
+        session = Session(workload, seed)
+        while True:
+            kind, content = connection.recv()
+            if kind == "plans":
+                connection.send({batch_size: session.plan(batch_size) for batch_size in content})
+            elif kind == "run":
+                for event in session.run(content, _Limit(connection, content.end)):
+                    connection.send(event)
+    except (EOFError, BrokenPipeError):
+        pass
+    except UserError as error:
+        connection.send(error)
+
+
+class _Limit:
+    """The newest limit that has come through the pipe."""
+
+    def __init__(self, connection: Any, end: int) -> None:
+        self._connection, self._step = connection, end
+
+    def __call__(self) -> int:
+        while self._connection.poll():
+            _, self._step = self._connection.recv()
+        return self._step

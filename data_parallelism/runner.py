@@ -1,0 +1,115 @@
+"""Runs the studies of a workload: hands due groups to an executor until every study is closed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from etils import epath
+
+from data_parallelism.executors.base import Executor
+from data_parallelism.executors.serial import SerialExecutor
+from data_parallelism.groups import Group, GroupResult
+from data_parallelism.records import store
+from data_parallelism.study import Study
+from data_parallelism.workload import Workload
+
+EVENT_TIMEOUT_SECONDS = 1.0
+
+
+def run_studies(
+    workload: Workload,
+    records_dir: Any,
+    *,
+    seed: int = 0,
+    executor: Executor | None = None,
+    on_change: Callable[[Sequence[Study]], None] | None = None,
+    config: str | None = None,
+) -> list[Study]:
+    """Runs a study at every batch size of a workload, or goes on with those that are there.
+
+    Finished trials are not run again.
+
+    Args:
+        workload: what to measure.
+        records_dir: folder of records; it is created.
+        seed: of the search.
+        executor: where groups run; by default in this process.
+        on_change: called with all studies after every event, to show progress.
+        config: text of the configuration, kept as `config.gin` beside the records.
+
+    Returns:
+        The closed studies.
+
+    Raises:
+        UserError: `records_dir` holds a study with other settings.
+    """
+    if executor is None:
+        executor = SerialExecutor(workload, seed)
+    plans = executor.plans(workload.batch_sizes)
+    studies = [
+        Study(workload, size, seed, plans[size], study_folder(records_dir, workload, size))
+        for size in workload.batch_sizes
+    ]
+    for study in studies:
+        if config is not None:
+            store.write_text(study.folder / "config.gin", config)
+    for _ in _events(studies, executor):
+        if on_change:
+            on_change(studies)
+    return studies
+
+
+def run_study(workload: Workload, batch_size: int, records_dir: Any, **options: Any) -> Study:
+    """Runs the study of one batch size; see `run_studies` for the rest."""
+    import dataclasses
+
+    one = dataclasses.replace(workload, batch_sizes=(batch_size,))
+    return run_studies(one, records_dir, **options)[0]
+
+
+def study_folder(records_dir: Any, workload: Workload, batch_size: int) -> epath.Path:
+    """Where the records of a study are."""
+    return store.study_dir(
+        records_dir,
+        workload.dataset.name,
+        workload.model_name,
+        workload.optimizer,
+        batch_size,
+        workload.revision,
+    )
+
+
+def _events(studies: Sequence[Study], executor: Executor) -> Iterator[None]:
+    """Runs all due groups, yielding whenever something may have changed."""
+    running: list[tuple[Study, Group]] = []
+    while True:
+        for study, group in _submitted(studies, executor):
+            running.append((study, group))
+        yield
+        if not running:
+            return
+        event = executor.next_event(EVENT_TIMEOUT_SECONDS)
+        if event is None:
+            continue
+        study = next(study for study, group in running if group is event[0])
+        if isinstance(event[1], GroupResult):
+            running = [entry for entry in running if entry[1] is not event[0]]
+            study.note_result(*event)
+        else:
+            study.note_progress(*event)
+        for other, group in running:
+            if other is study:
+                executor.set_limit(group, study.limit)
+
+
+def _submitted(studies: Sequence[Study], executor: Executor) -> Iterator[tuple[Study, Group]]:
+    while executor.has_free_worker():
+        groups = ((study, group) for study in studies if (group := study.next_group()))
+        with contextlib.closing(groups):
+            found = next(groups, None)
+        if found is None:
+            return
+        executor.submit(found[1])
+        yield found

@@ -1,0 +1,316 @@
+"""One study: which trials are due, in which groups; stop rules; what is on disk already.
+
+Knows no TensorFlow, process or clock: events come in, groups and records go out. The set of
+trials, and every record, is the same whatever order the events come in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from etils import epath
+
+from data_parallelism import race
+from data_parallelism.errors import UserError
+from data_parallelism.groups import Group, GroupResult, Outcome, Progress, TrialPoint
+from data_parallelism.plan import Plan
+from data_parallelism.records import store
+from data_parallelism.records.schema import COMPLETE, INFEASIBLE, Curve, TrialRecord
+from data_parallelism.records.tfrecord import Damaged
+from data_parallelism.workload import RACE, Workload
+
+MAX_TRIALS_PER_WANTED = 12
+# Settings that may differ when a study is gone on with: they change which trials are run, or say
+# on what they were run, but no trial's outcome is defined by them.
+MAY_CHANGE = ("horizon", "num_trials", "group_width", "num_threads", "instruction_set", "versions")
+
+
+class Study:
+    """The search at one batch size, from its first trial to its last.
+
+    Args:
+        workload: what is searched.
+        batch_size: the global batch size.
+        seed: of the search.
+        plan: how its groups are run.
+        folder: where its records are and go; it is created.
+
+    Raises:
+        UserError: the folder holds a study with other settings; they are listed.
+    """
+
+    def __init__(
+        self, workload: Workload, batch_size: int, seed: int, plan: Plan, folder: epath.Path
+    ) -> None:
+        self.workload = workload
+        self.batch_size = batch_size
+        self.folder = folder
+        self.train_steps = workload.budget.train_steps(batch_size)
+        self.settings = study_settings(workload, batch_size, seed, plan)
+        self._continue_on_disk()
+        self.width = self.settings["group_width"]
+        self.num_trials = self.settings["num_trials"]
+        self.max_trials = MAX_TRIALS_PER_WANTED * self.num_trials
+        self.horizon: int | None = self.settings["horizon"]
+        self.statuses = self._read_statuses()
+        self.seconds = self._read_seconds()
+        self._seed = seed
+        self._drawn = self.num_trials
+        self._outcomes: dict[int, Outcome] = {}
+        self._running: set[int] = set()
+        self._progress: dict[int, Progress] = {}
+        self.is_closed = False
+        self._advance()
+
+    @property
+    def limit(self) -> int:
+        """No trial need be trained beyond this step, as far as is known."""
+        if self.horizon is not None:
+            return self.horizon
+        return self._race_bound() or self.train_steps
+
+    def next_group(self) -> Group | None:
+        """The next group to run, or None if all that is due is running."""
+        due = [trial for trial in range(self._drawn) if self._is_due(trial)][: self.width]
+        if self.is_closed or not due:
+            return None
+        # Slots that would stand idle run the trials that come next if some of these diverge.
+        spare = self._drawn
+        while len(due) < self.width and spare < self.max_trials:
+            if self._is_due(spare):
+                due.append(spare)
+            spare += 1
+        self._running.update(due)
+        return Group(
+            batch_size=self.batch_size,
+            trials=tuple(TrialPoint(trial, self._point(trial)) for trial in due),
+            end=self.limit,
+            estimator=self.settings["estimator"],
+            width=self.width,
+        )
+
+    def note_progress(self, group: Group, progress: Progress) -> None:
+        """A running group was measured."""
+        for trial in group.trials:
+            self._progress[trial.trial_id] = progress
+
+    def note_result(self, group: Group, result: GroupResult) -> None:
+        """A group has ended: its trials are recorded as soon as what they count for is known."""
+        for outcome in result.outcomes:
+            self._outcomes[outcome.trial_id] = outcome
+            self._running.discard(outcome.trial_id)
+        self.seconds["train_seconds"] += result.train_seconds
+        self.seconds["measure_seconds"] += result.measure_seconds
+        store.write_json(self.folder / "timing.json", self.seconds)
+        self._advance()
+
+    def counts(self) -> dict[str, int]:
+        """Trials so far: wanted, complete, infeasible, running, past the goal."""
+        passed, diverged, _ = self._known()
+        recorded = list(self.statuses.values())
+        return {
+            "wanted": self.num_trials,
+            "complete": recorded.count(COMPLETE),
+            "infeasible": max(recorded.count(INFEASIBLE), len(diverged)),
+            "running": len(self._running),
+            "passed": len(passed),
+        }
+
+    def best_steps(self) -> int | None:
+        """The fewest steps to the goal seen so far in this run."""
+        passed, _, _ = self._known()
+        return min(passed.values(), default=None)
+
+    def share_done(self) -> float:
+        """How much of the study is done, 0 to 1, as well as can be told."""
+        if self.is_closed:
+            return 1.0
+        _, _, reached = self._known()
+        steps = sum(min(reached.get(trial, 0), self.limit) for trial in range(self._drawn))
+        known = sum(self.limit for trial in self.statuses)
+        return min(1.0, (steps + known) / (self._drawn * self.limit))
+
+    def _is_due(self, trial: int) -> bool:
+        known = self.statuses.keys() | self._outcomes.keys() | self._running
+        return trial not in known
+
+    def _point(self, trial: int) -> dict[str, Any]:
+        space = self.workload.space_at(self.batch_size)
+        return space.points(
+            1,
+            seed=self._seed,
+            batch_size=self.batch_size,
+            revision=self.workload.revision,
+            start=trial,
+        )[0]
+
+    def _known(self) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
+        """Passages, divergences and progress of the trials that count so far."""
+        passed: dict[int, int] = {}
+        diverged: dict[int, int] = {}
+        reached: dict[int, int] = {}
+        for trial in range(self._drawn):
+            if trial in self._outcomes:
+                outcome = self._outcomes[trial]
+                reached[trial] = outcome.step
+                if outcome.passed is not None:
+                    passed[trial] = outcome.passed
+                if outcome.last_finite_step is not None:
+                    diverged[trial] = outcome.last_finite_step
+            elif trial in self._progress:
+                progress = self._progress[trial]
+                reached[trial] = progress.step
+                if trial in progress.passed:
+                    passed[trial] = progress.passed[trial]
+                if trial in progress.diverged:
+                    diverged[trial] = progress.diverged[trial]
+        return passed, diverged, reached
+
+    def _race_bound(self) -> int | None:
+        if self.workload.stop_rule != RACE:
+            return None
+        return race.horizon(*self._known(), wanted=race.passages_wanted(self.num_trials))
+
+    def _advance(self) -> None:
+        """Records what is decided, draws the next round when one has ended, closes the study."""
+        while not self.is_closed:
+            if self.workload.stop_rule != RACE or self.horizon is not None:
+                self._record_known()
+            if any(self._is_unknown(trial) for trial in range(self._drawn)):
+                return
+            if self.workload.stop_rule == RACE and self.horizon is None:
+                self._set_horizon(self._race_bound() or self.train_steps)
+                continue
+            missing = self.num_trials - list(self.statuses.values()).count(COMPLETE)
+            if missing <= 0 or self._drawn == self.max_trials:
+                self.is_closed = True
+            else:
+                self._drawn = min(self._drawn + missing, self.max_trials)
+
+    def _is_unknown(self, trial: int) -> bool:
+        return trial not in self.statuses and trial not in self._outcomes
+
+    def _set_horizon(self, horizon: int) -> None:
+        self.horizon = horizon
+        self.settings["horizon"] = horizon
+        store.write_json(self.folder / "study.json", self.settings)
+
+    def _record_known(self) -> None:
+        for trial in sorted(self._outcomes):
+            if trial < self._drawn and trial not in self.statuses:
+                record = trial_record(
+                    self._outcomes[trial], self._point(trial), self.train_steps, self.horizon
+                )
+                store.write_trial(self.folder, record)
+                self.statuses[trial] = record.status
+
+    def _continue_on_disk(self) -> None:
+        path = self.folder / "study.json"
+        if path.exists():
+            old = store.read_json(path)
+            _refuse_other_settings(old, self.settings, path)
+            self.settings["horizon"] = old["horizon"]
+            self.settings["group_width"] = old["group_width"]
+            self.settings["num_trials"] = max(old["num_trials"], self.settings["num_trials"])
+        self.folder.mkdir(parents=True, exist_ok=True)
+        store.write_json(path, self.settings)
+
+    def _read_statuses(self) -> dict[int, str]:
+        statuses = {}
+        for trial in store.finished_trial_ids(self.folder):
+            path = self.folder / str(trial)
+            try:
+                statuses[trial] = store.read_trial(path).status
+            except Damaged as error:
+                aside = store.set_aside(path)
+                print(f"{error}; set aside as {aside.name}, the trial is run again")
+        return statuses
+
+    def _read_seconds(self) -> dict[str, float]:
+        path = self.folder / "timing.json"
+        return store.read_json(path) if path.exists() else dict.fromkeys(
+            ("train_seconds", "measure_seconds"), 0.0
+        )
+
+
+def trial_record(
+    outcome: Outcome, parameters: Mapping[str, Any], train_steps: int, horizon: int | None
+) -> TrialRecord:
+    """What of an outcome is kept: nothing that lies beyond the horizon.
+
+    Args:
+        outcome: of the trial.
+        parameters: its metaparameters.
+        train_steps: the step budget.
+        horizon: the last step that counts, or None for the budget.
+    """
+    end = train_steps if horizon is None else horizon
+    last_finite = outcome.last_finite_step
+    has_diverged = last_finite is not None and last_finite < end
+    kept = outcome.curve.steps <= end
+    curve = Curve(
+        outcome.curve.steps[kept],
+        {
+            name: values[kept]
+            for name, values in outcome.curve.metrics.items()
+            if np.any(~np.isnan(values[kept]))
+        },
+    )
+    return TrialRecord(
+        trial_id=outcome.trial_id,
+        parameters=parameters,
+        status=INFEASIBLE if has_diverged else COMPLETE,
+        steps=last_finite if has_diverged else end,
+        curve=curve,
+        stopped_at=horizon if horizon is not None and horizon < train_steps else None,
+        last_finite_step=last_finite if has_diverged else None,
+    )
+
+
+def study_settings(workload: Workload, batch_size: int, seed: int, plan: Plan) -> dict[str, Any]:
+    """What `study.json` holds: the published keys, and all that a result depends on."""
+    space = workload.space_at(batch_size)
+    published = {
+        "batch_size": batch_size,
+        "dataset": workload.dataset.name,
+        "early_stopping": False,
+        "model": workload.model_name,
+        "optimizer": workload.optimizer,
+        "parameter_configs": {n: p.to_published() for n, p in space.parameters.items()},
+        "train_steps": workload.budget.train_steps(batch_size),
+    }
+    ours = {
+        "goal": dataclasses.asdict(workload.goal),
+        "num_trials": workload.num_trials,
+        "stop_rule": workload.stop_rule,
+        "horizon": None,
+        "seed": seed,
+        "revision": workload.revision,
+        "measurement_ratio": workload.measurement_ratio,
+        "train_size": workload.dataset.sizes["train"],
+        "estimator": plan.estimator,
+        "group_width": plan.width,
+        "workload": workload.description(),
+    }
+    return {**published, **ours, **plan.platform}
+
+
+def _refuse_other_settings(
+    old: Mapping[str, Any], new: Mapping[str, Any], path: epath.Path
+) -> None:
+    may_change = set(MAY_CHANGE)
+    if RACE in (old.get("stop_rule"), new["stop_rule"]):
+        may_change.discard("num_trials")  # The horizon depends on it.
+    differing = [
+        f"{name}: {old.get(name)!r} there, {new.get(name)!r} now"
+        for name in sorted(old.keys() | new.keys())
+        if name not in may_change and old.get(name) != new.get(name)
+    ]
+    if differing:
+        raise UserError(
+            f"{path}: expected a study with the same settings, got other ones "
+            f"({'; '.join(differing)}); name another --records_dir"
+        )

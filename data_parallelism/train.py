@@ -1,0 +1,59 @@
+"""Runs the studies of a workload: python -m data_parallelism.train --gin_file=... --records_dir=...
+
+Records every training curve. The same command again goes on where it ended. dp-analyze then turns
+the records into the answer.
+"""
+
+from __future__ import annotations
+
+from absl import flags
+
+from data_parallelism import cli
+
+_GIN_FILE = flags.DEFINE_multi_string(
+    "gin_file", [], "Config of the workload: a path, or a shipped one (see --list)."
+)
+_GIN_PARAM = flags.DEFINE_multi_string(
+    "gin_param", [], "Binding that wins over the files, such as 'Workload.num_trials = 8'."
+)
+_IMPORT = flags.DEFINE_multi_string("import", [], "Module with your own model or data set.")
+_RECORDS_DIR = flags.DEFINE_string("records_dir", None, "Folder of records.")
+_BATCH_SIZES = flags.DEFINE_list("batch_sizes", None, "Only these batch sizes, such as 8,32.")
+_NUM_TRIALS = flags.DEFINE_integer("num_trials", None, "COMPLETE trials per batch size.")
+_SEED = flags.DEFINE_integer("seed", 0, "Seed of the search, weights, data order and dropout.")
+_STOP_RULE = flags.DEFINE_enum(
+    "stop_rule", None, ["budget", "race"], "Train each trial to its budget, or stop when enough won."
+)
+_NUM_WORKERS = flags.DEFINE_integer("num_workers", None, "Processes; by default one per core.")
+_LIST = flags.DEFINE_bool("list", False, "List the shipped configs and exit.")
+_DRY_RUN = flags.DEFINE_bool("dry_run", False, "Print what would be run and exit.")
+
+
+def main(argv: list[str]) -> int:
+    """Parses, builds, runs; returns the exit code."""
+    from data_parallelism import commands
+
+    if _LIST.value:
+        return commands.list_configs()
+    workload, config = commands.build_workload(
+        _GIN_FILE.value,
+        _GIN_PARAM.value,
+        flags.FLAGS["import"].value,
+        batch_sizes=_BATCH_SIZES.value,
+        num_trials=_NUM_TRIALS.value,
+        stop_rule=_STOP_RULE.value,
+    )
+    if _DRY_RUN.value:
+        return commands.print_plan(workload, config)
+    return commands.train(
+        workload, _RECORDS_DIR.value, _SEED.value, _NUM_WORKERS.value, config
+    )
+
+
+def run() -> None:
+    """Entry point of `dp-train`."""
+    cli.run(main)
+
+
+if __name__ == "__main__":
+    run()
