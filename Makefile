@@ -34,14 +34,14 @@ run: $(VENV)/.with-report
 	$(BIN)/dp-analyze --records_dir=$(RECORDS) --report=$(REPORT)
 
 # From tests/, so that `import data_parallelism` finds the installed wheel and not the checkout.
-PYTEST = cd tests && DP_WHEEL=$$(ls ../dist/*.whl) TF_CPP_MIN_LOG_LEVEL=3 \
+PYTEST = cd tests && DP_WHEEL="$$(ls "$(CURDIR)"/dist/*.whl)" \
   ../$(BIN)/python -m pytest -c ../pyproject.toml
 
 test: $(VENV)/.with-dev
 	$(PYTEST) --doctest-modules --doctest-glob=README.md --pyargs data_parallelism . ../README.md
 
 test-slow: $(VENV)/.with-dev
-	$(PYTEST) -m slow .
+	$(PYTEST) -m slow --run_slow .
 
 test-oldest:
 	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=constraints/oldest.txt
