@@ -1,1 +1,52 @@
-"""Data sets behind one interface: `base.Dataset`."""
+"""Data sets behind one interface, `Dataset`; those that have a name are in `DATASETS`."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from data_parallelism.datasets.base import Arrays, Dataset
+from data_parallelism.datasets.digits import Digits
+from data_parallelism.datasets.fashion_mnist import FashionMnist
+from data_parallelism.datasets.from_function import FunctionDataset, as_dataset
+from data_parallelism.datasets.mnist import Mnist
+from data_parallelism.errors import UserError
+
+DATASETS: dict[str, type[Dataset]] = {
+    "digits": Digits,
+    "fashion_mnist": FashionMnist,
+    "mnist": Mnist,
+}
+
+__all__ = [
+    "DATASETS",
+    "Arrays",
+    "Dataset",
+    "Digits",
+    "FashionMnist",
+    "FunctionDataset",
+    "Mnist",
+    "as_dataset",
+    "named",
+]
+
+
+def named(name: str, data_dir: str | None = None) -> Dataset:
+    """The data set of a name.
+
+    Args:
+        name: one of `DATASETS`.
+        data_dir: the TFDS data folder, of use to those that come from TFDS.
+
+    Raises:
+        UserError: if there is no data set of that name.
+
+    Example:
+        >>> named("digits").sizes["test"]
+        180
+    """
+    if name not in DATASETS:
+        raise UserError(f"data set: expected one of {', '.join(DATASETS)}, got {name!r}")
+    dataset = DATASETS[name]()
+    if data_dir and any(field.name == "data_dir" for field in dataclasses.fields(dataset)):
+        dataset = dataclasses.replace(dataset, **{"data_dir": data_dir})
+    return dataset

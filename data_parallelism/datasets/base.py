@@ -39,6 +39,7 @@ class Arrays:
         return len(self.labels)
 
 
+@dataclasses.dataclass(frozen=True)
 class Dataset(abc.ABC):
     """A labelled data set in fixed splits.
 

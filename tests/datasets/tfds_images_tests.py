@@ -1,0 +1,101 @@
+"""What image sets from TFDS have to pass besides `DatasetTests`, on the real data."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import zipfile
+
+import fetch_data
+import numpy as np
+import pytest
+from dataset_tests import DatasetTests, content
+
+from data_parallelism.datasets.tfds_images import TfdsImages
+from data_parallelism.errors import UserError
+
+
+def idx(files: dict[str, bytes], name: str) -> np.ndarray:
+    """An array from a file in the IDX format, in which these data sets were published."""
+    rank = files[name][3]
+    shape = np.frombuffer(files[name], ">i4", count=rank, offset=4)
+    return np.frombuffer(files[name], np.uint8, offset=4 + 4 * rank).reshape(shape)
+
+
+def examples(inputs: np.ndarray, labels: np.ndarray) -> list[bytes]:
+    """Every image with its label as bytes, sorted."""
+    rows = np.column_stack([inputs.reshape(len(inputs), -1), labels]).astype(np.uint8)
+    return sorted(map(bytes, rows))
+
+
+class TfdsImagesTests(DatasetTests):
+    """Inherit, and give the facts and a `dataset` with its `data_dir` set."""
+
+    sizes = {"train": 55_000, "val": 5_000, "test": 10_000}
+    input_shape = (28, 28, 1)
+    num_classes = 10
+    train_counts: list[int]  # of the 60,000 examples as published
+
+    def test_holds_the_published_examples(self, dataset: TfdsImages) -> None:
+        files = fetch_data.raw_files(dataset.name)
+        train, val, test = (dataset.split(name) for name in ("train", "val", "test"))
+        ours = examples(
+            np.concatenate([train.inputs, val.inputs]), np.concatenate([train.labels, val.labels])
+        )
+        assert ours == examples(
+            idx(files, "train-images-idx3-ubyte"), idx(files, "train-labels-idx1-ubyte")
+        )
+        assert examples(test.inputs, test.labels) == examples(
+            idx(files, "t10k-images-idx3-ubyte"), idx(files, "t10k-labels-idx1-ubyte")
+        )
+
+    def test_counts_by_class(self, dataset: TfdsImages) -> None:
+        train, val = (np.bincount(dataset.split(name).labels) for name in ("train", "val"))
+        assert (train + val).tolist() == self.train_counts
+        # A random draw of 5,000 has about 500 of each class, with a deviation of 21.
+        assert np.abs(val - np.asarray(self.train_counts) / 12).max() < 5 * 21
+
+    def test_training_inputs_are_standardised(self, dataset: TfdsImages) -> None:
+        inputs = dataset.preprocess(dataset.split("train").inputs).numpy().astype(np.float64)
+        assert abs(inputs.mean()) < 2e-3
+        assert abs(inputs.std() - 1) < 2e-3
+
+    def test_finds_its_data_through_the_environment(
+        self, dataset: TfdsImages, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import tensorflow_datasets  # noqa: F401  (reads the variable now, and never again)
+
+        monkeypatch.setenv("TFDS_DATA_DIR", dataset.data_dir)
+        assert content(dataclasses.replace(dataset, data_dir=None)) == self.content
+
+    def test_decodes_again_what_is_damaged(
+        self, dataset: TfdsImages, tmp_path: pathlib.Path
+    ) -> None:
+        copy = copied(dataset, tmp_path)
+        (decoded,) = (tmp_path / dataset.name).glob("decoded-*.npz")
+        whole = decoded.stat().st_size
+        os.truncate(decoded, whole // 2)
+        assert content(copy) == self.content
+        assert decoded.stat().st_size == whole
+        assert zipfile.ZipFile(decoded).testzip() is None
+        assert len(list(decoded.parent.iterdir())) == 2
+
+    def test_names_damaged_records(self, dataset: TfdsImages, tmp_path: pathlib.Path) -> None:
+        copy = copied(dataset, tmp_path)
+        (decoded,) = (tmp_path / dataset.name).glob("decoded-*.npz")
+        decoded.unlink()
+        (records,) = (tmp_path / dataset.name).glob("*/*-test.tfrecord-*")
+        records.write_bytes(records.read_bytes()[:-1000])
+        with pytest.raises(UserError, match="cannot read") as caught:
+            copy.split("train")
+        assert "\n" not in str(caught.value)
+        assert not decoded.exists()
+
+
+def copied(dataset: TfdsImages, folder: pathlib.Path) -> TfdsImages:
+    """The data set in a folder of its own, downloads left out."""
+    dataset.prepare()
+    shutil.copytree(pathlib.Path(dataset.data_dir) / dataset.name, folder / dataset.name)
+    return dataclasses.replace(dataset, data_dir=str(folder))

