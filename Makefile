@@ -41,7 +41,7 @@ PYTEST = cd tests && DP_WHEEL="$$(ls "$(CURDIR)"/dist/*.whl)" \
 BINARIES = train analyze prepare
 
 test: $(VENV)/.with-dev
-	$(PYTEST) --doctest-modules $(BINARIES:%=--ignore-glob='*/data_parallelism/%.py') \
+	$(PYTEST) --doctest-modules $(BINARIES:%=--ignore-glob='/*/data_parallelism/%.py') \
 	  --doctest-glob=README.md --pyargs data_parallelism . ../README.md
 
 test-slow: $(VENV)/.with-dev
