@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import os
@@ -158,7 +157,9 @@ def _read(file: Any) -> Decoded | None:
 
 def _write(file: Any, decoded: Decoded) -> None:
     beside = file.parent / f"{file.name}.{uuid.uuid4().hex}.tmp"
-    with contextlib.suppress(OSError):  # a data folder may be read-only: then decode each time
+    try:
         with beside.open("wb") as stream:
-            np.savez(stream, **decoded)  # type: ignore[arg-type]  (an array is no bool)
-        beside.rename(file)
+            np.savez(stream, **decoded)  # type: ignore[arg-type]
+        beside.replace(file)
+    except OSError:  # a read-only or full data folder: then it is decoded each time
+        beside.unlink(missing_ok=True)

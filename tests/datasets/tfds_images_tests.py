@@ -80,7 +80,15 @@ class TfdsImagesTests(DatasetTests):
         assert content(copy) == self.content
         assert decoded.stat().st_size == whole
         assert zipfile.ZipFile(decoded).testzip() is None
-        assert len(list(decoded.parent.iterdir())) == 2
+        assert {path.name for path in decoded.parent.iterdir()} == {decoded.name, copy.version}
+
+    def test_does_without_a_decoded_file(self, dataset: TfdsImages, tmp_path: pathlib.Path) -> None:
+        copy = copied(dataset, tmp_path)
+        (decoded,) = (tmp_path / dataset.name).glob("decoded-*.npz")
+        decoded.unlink()
+        decoded.mkdir()  # nothing can be written in its place
+        assert content(copy) == self.content
+        assert {path.name for path in decoded.parent.iterdir()} == {decoded.name, copy.version}
 
     def test_names_damaged_records(self, dataset: TfdsImages, tmp_path: pathlib.Path) -> None:
         copy = copied(dataset, tmp_path)
