@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import pathlib
-import shutil
-import zipfile
 
 import fetch_data
 import numpy as np
@@ -14,7 +10,6 @@ import pytest
 from dataset_tests import DatasetTests, content
 
 from data_parallelism.datasets.tfds_images import TfdsImages
-from data_parallelism.errors import UserError
 
 
 def idx(files: dict[str, bytes], name: str) -> np.ndarray:
@@ -69,41 +64,3 @@ class TfdsImagesTests(DatasetTests):
 
         monkeypatch.setenv("TFDS_DATA_DIR", dataset.data_dir)
         assert content(dataclasses.replace(dataset, data_dir=None)) == self.content
-
-    def test_decodes_again_what_is_damaged(
-        self, dataset: TfdsImages, tmp_path: pathlib.Path
-    ) -> None:
-        copy = copied(dataset, tmp_path)
-        (decoded,) = (tmp_path / dataset.name).glob("decoded-*.npz")
-        whole = decoded.stat().st_size
-        os.truncate(decoded, whole // 2)
-        assert content(copy) == self.content
-        assert decoded.stat().st_size == whole
-        assert zipfile.ZipFile(decoded).testzip() is None
-        assert {path.name for path in decoded.parent.iterdir()} == {decoded.name, copy.version}
-
-    def test_does_without_a_decoded_file(self, dataset: TfdsImages, tmp_path: pathlib.Path) -> None:
-        copy = copied(dataset, tmp_path)
-        (decoded,) = (tmp_path / dataset.name).glob("decoded-*.npz")
-        decoded.unlink()
-        decoded.mkdir()  # nothing can be written in its place
-        assert content(copy) == self.content
-        assert {path.name for path in decoded.parent.iterdir()} == {decoded.name, copy.version}
-
-    def test_names_damaged_records(self, dataset: TfdsImages, tmp_path: pathlib.Path) -> None:
-        copy = copied(dataset, tmp_path)
-        (decoded,) = (tmp_path / dataset.name).glob("decoded-*.npz")
-        decoded.unlink()
-        (records,) = (tmp_path / dataset.name).glob("*/*-test.tfrecord-*")
-        records.write_bytes(records.read_bytes()[:-1000])
-        with pytest.raises(UserError, match="cannot read") as caught:
-            copy.split("train")
-        assert "\n" not in str(caught.value)
-        assert not decoded.exists()
-
-
-def copied(dataset: TfdsImages, folder: pathlib.Path) -> TfdsImages:
-    """The data set in a folder of its own, downloads left out."""
-    dataset.prepare()
-    shutil.copytree(pathlib.Path(dataset.data_dir) / dataset.name, folder / dataset.name)
-    return dataclasses.replace(dataset, data_dir=str(folder))

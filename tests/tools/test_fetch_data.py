@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 import pathlib
 
 import fetch_data
@@ -64,3 +65,18 @@ def test_names_a_program_that_is_missing(tmp_path: pathlib.Path) -> None:
         fetch_data._run(["no-such-program"], tmp_path)
     with pytest.raises(fetch_data.FetchError, match="exit code 3: second"):
         fetch_data._run(["sh", "-c", "echo first >&2; echo second >&2; exit 3"], tmp_path)
+
+
+def test_reads_the_package_lists_where_there_are_none(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "apt-get"
+    program.write_text(
+        '#!/bin/sh\nif [ "$1" = update ]; then : > lists; else [ -e lists ] && : > own.deb; fi\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    folder = tmp_path / "fetched"
+    folder.mkdir()
+    fetch_data._apt("own", folder)
+    assert (folder / "own.deb").exists()
