@@ -1,0 +1,5 @@
+"""From records to the answer. Imports no TensorFlow."""
+
+from data_parallelism.analysis.answer import Answer, StudyAnswer, analyze, answer_from_studies
+
+__all__ = ["Answer", "StudyAnswer", "analyze", "answer_from_studies"]

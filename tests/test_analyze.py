@@ -1,0 +1,126 @@
+"""The program: formats, goals, and one line for bad input."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from data_parallelism import records
+from data_parallelism.records.schema import COMPLETE, Curve, TrialRecord
+
+GOAL = {"metric": "val/error", "threshold": 0.05, "direction": "minimize"}
+SETTINGS = {"dataset": "toy", "optimizer": "sgd", "goal": GOAL, "parameter_configs": {}}
+
+
+def write_study(records_dir, batch_size, steps, model="fc"):
+    path = records.study_dir(records_dir, "toy", model, "sgd", batch_size)
+    settings = {**SETTINGS, "model": model, "batch_size": batch_size, "train_steps": 1000}
+    records.write_json(path / "study.json", settings)
+    curve = Curve(
+        np.array([0, steps, 1000]),
+        {"val/error": np.float32([0.9, 0.04, 0.02]), "train/error": np.float32([0.9, 0.1, 0.01])},
+    )
+    records.write_trial(path, TrialRecord(0, {"learning_rate": 0.1}, COMPLETE, 1000, curve))
+    return path
+
+
+@pytest.fixture
+def records_dir(tmp_path):
+    for batch_size, steps in {1: 800, 8: 100, 64: 40}.items():
+        write_study(tmp_path / "records", batch_size, steps)
+    return tmp_path / "records"
+
+
+def run(*arguments, code="from data_parallelism.analyze import run; run()"):
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.argv[0] = 'dp-analyze'; {code}", *arguments],
+        capture_output=True,
+        text=True,
+    )
+
+
+def stdout_of(*arguments):
+    done = run(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_as_a_module(records_dir):
+    command = [sys.executable, "-m", "data_parallelism.analyze", f"--records_dir={records_dir}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Perfect scaling ends at 8 (next measured: 64)." in done.stdout
+
+
+def test_json_table_and_csv_agree(records_dir):
+    plain = json.loads(stdout_of(f"--records_dir={records_dir}", "--format=json"))
+    assert [study["steps_to_result"] for study in plain["studies"]] == [800, 100, 40]
+    assert plain["perfect_scaling_end"]["batch_size"] == 8
+    rows = csv.DictReader(io.StringIO(stdout_of(f"--records_dir={records_dir}", "--format=csv")))
+    assert [row["steps_to_result"] for row in rows] == ["800", "100", "40"]
+    assert " 800 " in stdout_of(f"--records_dir={records_dir}", "--format=table")
+
+
+def test_several_workloads_are_json_lines(records_dir):
+    write_study(records_dir, 1, 10, model="a")
+    lines = stdout_of(f"--records_dir={records_dir}", "--format=json").splitlines()
+    assert [json.loads(line)["workload"]["model"] for line in lines] == ["a", "fc"]
+
+
+def test_another_goal(records_dir):
+    ask = ["--records_dir", str(records_dir), "--format=json"]
+    plain = json.loads(stdout_of(*ask, "--goal=0.03"))
+    assert [study["steps_to_result"] for study in plain["studies"]] == [1000] * 3
+    plain = json.loads(stdout_of(*ask, "--goal=0.03", "--goal_metric=train/error"))
+    assert plain["goal"] == {**GOAL, "metric": "train/error", "threshold": 0.03}
+    plain = json.loads(stdout_of(*ask, "--goal=0.001"))
+    assert [study["steps_to_result"] for study in plain["studies"]] == [None] * 3
+
+
+def test_damage_is_named_in_every_format(records_dir):
+    file = records_dir / "toy" / "fc" / "sgd" / "8" / "0" / "measurements.tfrecord"
+    file.write_bytes(file.read_bytes()[:-1])
+    for form in ("table", "json", "csv"):
+        done = run(f"--records_dir={records_dir}", f"--format={form}")
+        assert done.returncode == 0
+        assert str(file) in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "records_dir"),
+        (["--records_dir=missing"], "'missing'"),
+        (["--records_dir=."], "study.json"),
+        (["--records_dir=records", "--format=xml"], "table|json|csv"),
+        (["--records_dir=records", "--goal=low"], "goal"),
+        (["--records_dir=records", "--goal=nan"], "finite"),
+        (["--records_dir=records", "--goal_metric=val/loss", "--goal=1"], "train/error, val/error"),
+        (["--records_dir=records", "--goal_metric=loss", "--goal=1"], "SPLIT/METRIC"),
+        (["--records_dir=records", "--num_trials=0"], "num_trials"),
+        (["--records_dirs=records"], "records_dirs"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path, records_dir, arguments, words, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [os.getcwd(), *sys.path])))
+    monkeypatch.chdir(tmp_path / "empty" if "--records_dir=." in arguments else tmp_path)
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("dp-analyze: ") and done.stderr.count("\n") == 1
+    assert words in done.stderr
+
+
+def test_starts_without_the_slow_libraries(records_dir):
+    code = (
+        "from data_parallelism import analyze\n"
+        "assert not {'tensorflow', 'keras', 'sklearn', 'scipy', 'matplotlib'} & set(sys.modules)\n"
+        "print(analyze.analyze(sys.argv[1])[0].studies[0].steps_to_result)\n"
+        "assert not {'tensorflow', 'keras', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
+    )
+    done = run(str(records_dir), code=code)
+    assert (done.stdout, done.stderr) == ("800\n", "")
