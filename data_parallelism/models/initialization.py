@@ -133,7 +133,7 @@ def _variables(model: Any) -> list[Any]:
 
 
 def _value(variable: Any) -> np.ndarray:
-    return np.array(keras.ops.convert_to_numpy(variable))
+    return tf.convert_to_tensor(variable).numpy()
 
 
 @contextlib.contextmanager
