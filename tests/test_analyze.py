@@ -4,15 +4,22 @@ import csv
 import io
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+import data_parallelism
 from data_parallelism import records
 from data_parallelism.records.schema import COMPLETE, Curve, TrialRecord
 
+# The package that is tested, wherever the program is started from.
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(pathlib.Path(data_parallelism.__file__).parents[1]),
+}
 GOAL = {"metric": "val/error", "threshold": 0.05, "direction": "minimize"}
 SETTINGS = {"dataset": "toy", "optimizer": "sgd", "goal": GOAL, "parameter_configs": {}}
 
@@ -41,6 +48,7 @@ def run(*arguments, code="from data_parallelism.analyze import run; run()"):
         [sys.executable, "-c", f"import sys; sys.argv[0] = 'dp-analyze'; {code}", *arguments],
         capture_output=True,
         text=True,
+        env=ENVIRONMENT,
     )
 
 
@@ -52,7 +60,7 @@ def stdout_of(*arguments):
 
 def test_as_a_module(records_dir):
     command = [sys.executable, "-m", "data_parallelism.analyze", f"--records_dir={records_dir}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRONMENT)
     assert "Perfect scaling ends at 8 (next measured: 64)." in done.stdout
 
 
@@ -107,7 +115,6 @@ def test_damage_is_named_in_every_format(records_dir):
 )
 def test_bad_input_is_one_line(tmp_path, records_dir, arguments, words, monkeypatch):
     (tmp_path / "empty").mkdir()
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [os.getcwd(), *sys.path])))
     monkeypatch.chdir(tmp_path / "empty" if "--records_dir=." in arguments else tmp_path)
     done = run(*arguments)
     assert (done.returncode, done.stdout) == (2, "")

@@ -1,9 +1,19 @@
 """Every binary: one line and exit code 2 for bad input, help from the module that holds main."""
 
+import os
+import pathlib
 import subprocess
 import sys
 
 import pytest
+
+import data_parallelism
+
+# The package that is tested, wherever a program is started from.
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(pathlib.Path(data_parallelism.__file__).parents[1]),
+}
 
 PROGRAM = '''"""Measures a thing."""
 import sys
@@ -37,7 +47,7 @@ def program(request, tmp_path):
     )
     start = [str(tmp_path / "measure.py")] if request.param == "module" else [str(script)]
     return lambda *flags: subprocess.run(
-        [sys.executable, *start, *flags], capture_output=True, text=True
+        [sys.executable, *start, *flags], capture_output=True, text=True, env=ENVIRONMENT
     )
 
 
@@ -90,5 +100,6 @@ def test_a_closed_pipe_is_no_error(tmp_path):
         shell=True,
         capture_output=True,
         text=True,
+        env=ENVIRONMENT,
     )
     assert (done.stdout, done.stderr) == ("0\n", "")
