@@ -103,15 +103,23 @@ def write_trial(study_dir: PathLike, trial: TrialRecord) -> epath.Path:
     """
     folder = epath.Path(study_dir)
     path = folder / str(trial.trial_id)
+    already_there = f"{path}: expected a trial that is not there yet, got a finished one"
     if path.exists():
-        raise FileExistsError(f"{path}: expected a trial that is not there yet, got a finished one")
+        raise FileExistsError(already_there)
     metadata = _json_bytes(path / METADATA_FILE, _metadata(trial))
     payload = tfrecord.encode_columns(_columns(trial, metadata))
     beside = folder / f".{trial.trial_id}.partial-{uuid.uuid4().hex}"
     beside.mkdir(parents=True)
-    (beside / METADATA_FILE).write_bytes(metadata)
-    tfrecord.write_records(beside / MEASUREMENTS_FILE, [payload])
-    beside.rename(path)
+    try:
+        (beside / METADATA_FILE).write_bytes(metadata)
+        tfrecord.write_records(beside / MEASUREMENTS_FILE, [payload])
+        beside.rename(path)
+    except OSError:
+        if not path.exists():
+            raise
+        if beside.exists():  # The other writer was faster, and may have cleared it away.
+            beside.rmtree()
+        raise FileExistsError(already_there) from None
     for left_over in folder.glob(f".{trial.trial_id}.partial-*"):
         left_over.rmtree()
     return path

@@ -9,6 +9,7 @@ import pytest
 
 from data_parallelism import records
 from data_parallelism.errors import UserError
+from data_parallelism.records import store
 from data_parallelism.records.schema import COMPLETE, INFEASIBLE, Curve, TrialRecord
 
 CURVE = Curve(
@@ -107,6 +108,21 @@ def test_a_finished_trial_is_never_overwritten(tmp_path):
     with pytest.raises(FileExistsError, match="0"):
         records.write_trial(tmp_path, dataclasses.replace(TRIAL, steps=5))
     assert files_of(path) == before
+    assert [p.name for p in tmp_path.iterdir()] == ["0"]
+
+
+def test_of_two_writers_the_first_wins(tmp_path, monkeypatch):
+    write_records = store.tfrecord.write_records
+
+    def overtaken(path, payloads):
+        write_records(path, payloads)
+        monkeypatch.setattr(store.tfrecord, "write_records", write_records)
+        records.write_trial(tmp_path, dataclasses.replace(TRIAL, steps=7))
+
+    monkeypatch.setattr(store.tfrecord, "write_records", overtaken)
+    with pytest.raises(FileExistsError, match="got a finished one"):
+        records.write_trial(tmp_path, TRIAL)
+    assert records.read_trial(tmp_path / "0").steps == 7
     assert [p.name for p in tmp_path.iterdir()] == ["0"]
 
 
