@@ -58,8 +58,8 @@ lint: $(VENV)/.with-dev
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "make: expected Python 3.10 to 3.13 as python3 or" \
 	  "python3.10 to python3.13, found none: give one as PYTHON=/path/to/python" >&2; exit 2; }
-	@$(PYTHON) -c '$(FITS)' || { echo "make: expected Python 3.10 to 3.13, got" \
-	  "$$($(PYTHON) --version 2>&1 | tail -n 1) as PYTHON=$(PYTHON)" >&2; exit 2; }
+	@$(PYTHON) -c '$(FITS)' 2>/dev/null || { echo "make: expected Python 3.10 to 3.13, got" \
+	  "PYTHON=$(PYTHON)," "$$($(PYTHON) --version 2>/dev/null || echo 'which does not run')" >&2; exit 2; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "make: expected a Python with" \
 	  "the module venv, got $(PYTHON) without: install it (Debian, Ubuntu: python3-venv) or give" \
 	  "another one as PYTHON=/path/to/python" >&2; exit 2; }
