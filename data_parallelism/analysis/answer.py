@@ -118,6 +118,7 @@ class Answer:
         stability: what random halves of the trials answer, by the same names.
         fit: the fitted curve, for show, or None.
         left_out: a line for each damaged file, naming it.
+        folders: batch size to the folder of its study, where they were read from folders.
     """
 
     workload: Mapping[str, Any]
@@ -127,6 +128,7 @@ class Answer:
     stability: Mapping[str, uncertainty.Stability]
     fit: Fit | None
     left_out: tuple[str, ...] = ()
+    folders: Mapping[int, str] = dataclasses.field(default_factory=dict, compare=False)
 
     @property
     def perfect_scaling_end(self) -> ScalingAnswer:
@@ -185,6 +187,7 @@ def analyze(
         UserError: if there are no studies, or none that can be read, or the goal is not complete.
     """
     groups: dict[tuple[Any, ...], list[StudyRecord]] = {}
+    folders: dict[tuple[Any, ...], dict[int, str]] = {}
     damaged: dict[str, list[str]] = {}
     for path in store.find_studies(records_dir):
         study = store.read_study(path)
@@ -192,6 +195,7 @@ def analyze(
             names = (study.settings[name] for name in ("dataset", "model", "optimizer"))
             key = (str(path.parent), *names, str(study.settings.get("revision", 1)))
             groups.setdefault(key, []).append(study)
+            folders.setdefault(key, {})[study.settings["batch_size"]] = str(path)
         else:
             damaged.setdefault(str(path.parent), []).extend(study.damaged)
     if not groups:
@@ -200,7 +204,7 @@ def analyze(
     for key, studies in groups.items():
         answer = answer_from_studies(studies, goal, metric=metric, num_trials=num_trials)
         left_out = (*answer.left_out, *damaged.pop(key[0], ()))
-        answers.append(dataclasses.replace(answer, left_out=left_out))
+        answers.append(dataclasses.replace(answer, left_out=left_out, folders=folders[key]))
     lost = [line for lines in damaged.values() for line in lines]
     answers[0] = dataclasses.replace(answers[0], left_out=(*answers[0].left_out, *lost))
     return answers
