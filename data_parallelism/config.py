@@ -9,6 +9,7 @@ import difflib
 import functools
 import importlib
 import inspect
+import logging
 import os
 import pathlib
 import sys
@@ -16,7 +17,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import gin
-from absl import logging
 
 from data_parallelism import datasets, models
 from data_parallelism.errors import UserError
@@ -65,11 +65,12 @@ def load_workload(
         UserError: a file, a binding or a value cannot be used, or a binding has no effect.
     """
     gin.clear_config(clear_constants=True)
-    for name in imports:
-        _register(_imported(name))
-    for configurable in CONFIGURABLES:
-        factory = _factory(configurable)
-        gin.external_configurable(factory, configurable.__name__, module="data_parallelism")
+    with gin.config.interactive_mode():  # A process may load several configs.
+        for name in imports:
+            _register(_imported(name))
+        for configurable in CONFIGURABLES:
+            factory = _factory(configurable)
+            gin.external_configurable(factory, configurable.__name__, module="data_parallelism")
     _parse(gin_files, gin_params)
     where = ", ".join([*gin_files, *(f"--gin_param {p!r}" for p in gin_params)])
     try:
@@ -137,14 +138,14 @@ def _parse(gin_files: Sequence[str], gin_params: Sequence[str]) -> None:
 
 
 def _parsed(parse: Callable[[], Any], where: str) -> None:
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity(logging.FATAL)  # Gin logs each place where it looks for a file.
+    disabled = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)  # Gin logs each place where it looks for a file.
     try:
         parse()
     except Exception as error:  # Gin raises nearly any type for a text that it cannot use.
         raise UserError(f"{where}: {_explained(error)}") from None
     finally:
-        logging.set_verbosity(verbosity)
+        logging.disable(disabled)
 
 
 def _explained(error: Exception) -> str:
