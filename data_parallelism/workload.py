@@ -68,7 +68,7 @@ class Goal:
         return self.metric.partition("/")[0]
 
     def is_reached(self, values: Any) -> Any:
-        """Whether each value is strictly better than the threshold; NaN never is.
+        """Whether each value is finite and strictly better than the threshold.
 
         Args:
             values: a number or an array of metric values.
@@ -77,10 +77,8 @@ class Goal:
             A bool, or a boolean array of the same shape.
         """
         values = np.asarray(values)
-        if self.direction == MINIMIZE:
-            reached = values < self.threshold
-        else:
-            reached = (values > self.threshold) & ~np.isinf(values)
+        is_better = np.less if self.direction == MINIMIZE else np.greater
+        reached = is_better(values, self.threshold) & np.isfinite(values)
         return bool(reached) if reached.ndim == 0 else reached
 
 
@@ -195,12 +193,14 @@ class Workload:
 
     def description(self) -> dict[str, Any]:
         """The workload as plain data: what it is made of, by name and value."""
-        described = {
-            field.name: describe(getattr(self, field.name))
-            for field in dataclasses.fields(self)
-            if field.name in ("dataset", "model", "optimizer", "schedule", "loss")
+        return {
+            "name": self.name,
+            "dataset": self.dataset.describe(),
+            "model": describe(self.model),
+            "optimizer": self.optimizer,
+            "schedule": self.schedule,
+            "loss": self.loss,
         }
-        return {**described, "name": self.name}
 
     def check_batch_size(self, batch_size: Any) -> None:
         """Raises a one-line error unless a study of this batch size is possible."""
