@@ -114,6 +114,10 @@ class SearchSpace:
 
     def __post_init__(self) -> None:
         parsed = {}
+        if not isinstance(self.parameters, Mapping):
+            raise UserError(
+                f"SearchSpace.parameters: expected axes by name, got {self.parameters!r}"
+            )
         for name, entry in self.parameters.items():
             if not isinstance(entry, Metaparameter):
                 entry = _parsed(name, entry)

@@ -49,7 +49,7 @@ class Goal:
     direction: str = MINIMIZE
 
     def __post_init__(self) -> None:
-        split, _, name = self.metric.partition("/")
+        split, _, name = str(self.metric).partition("/")
         if split not in SPLITS or not name:
             raise UserError(
                 f"Goal.metric: expected SPLIT/METRIC with SPLIT one of {', '.join(SPLITS)}, "
@@ -59,7 +59,7 @@ class Goal:
             raise UserError(
                 f"Goal.direction: expected {MINIMIZE!r} or {MAXIMIZE!r}, got {self.direction!r}"
             )
-        if not _is_number(self.threshold) or not math.isfinite(self.threshold):
+        if not _is_number(self.threshold):
             raise UserError(f"Goal.threshold: expected a finite number, got {self.threshold!r}")
 
     @property
@@ -102,8 +102,13 @@ class Budget:
     def __post_init__(self) -> None:
         for name in ("steps", "examples"):
             value = getattr(self, name)
-            if not _is_number(value) or not math.isfinite(value) or value < 0:
+            if not _is_number(value) or value < 0:
                 raise UserError(f"Budget.{name}: expected a number >= 0, got {value!r}")
+        if not _is_mapping(self.per_batch_size, _is_count, _is_count):
+            raise UserError(
+                "Budget.per_batch_size: expected whole numbers of steps >= 1 by batch size, "
+                f"got {self.per_batch_size!r}"
+            )
         if self.steps + self.examples <= 0 and not self.per_batch_size:
             raise UserError("Budget: expected steps, examples or per_batch_size, got none of them")
 
@@ -112,12 +117,9 @@ class Budget:
         steps = self.per_batch_size.get(batch_size)
         if steps is None:
             steps = math.ceil(self.steps + self.examples / batch_size)
-        if int(steps) != steps or steps < 1:
-            raise UserError(
-                f"Budget: expected a whole number of steps >= 1 at batch size {batch_size}, "
-                f"got {steps!r}"
-            )
-        return int(steps)
+        if steps < 1:
+            raise UserError(f"Budget: expected steps at batch size {batch_size}, got none")
+        return steps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,7 +172,8 @@ class Workload:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dataset", as_dataset(self.dataset))
-        object.__setattr__(self, "batch_sizes", tuple(self.batch_sizes))
+        if isinstance(self.batch_sizes, Iterable):
+            object.__setattr__(self, "batch_sizes", tuple(self.batch_sizes))
         for problem in self._problems():
             raise UserError(f"Workload.{problem}")
         for batch_size in self.batch_sizes:
@@ -204,7 +207,7 @@ class Workload:
 
     def check_batch_size(self, batch_size: Any) -> None:
         """Raises a one-line error unless a study of this batch size is possible."""
-        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+        if not _is_count(batch_size):
             raise UserError(f"batch size: expected a whole number >= 1, got {batch_size!r}")
         train_size = self.dataset.sizes["train"]
         if batch_size > train_size:
@@ -213,7 +216,14 @@ class Workload:
                 f"{self.dataset.name}, got {batch_size}"
             )
         self.budget.train_steps(batch_size)
-        given = set(self.space_at(batch_size).parameters)
+        axes = self.space_at(batch_size).parameters
+        for name, axis in axes.items():
+            if not all(map(_is_number, axis.values)):
+                raise UserError(
+                    f"SearchSpace at batch size {batch_size}: {name}: expected numbers, "
+                    f"got {axis.values!r}"
+                )
+        given = set(axes)
         required, optional = self._metaparameters()
         if not required <= given <= required | optional:
             raise UserError(
@@ -239,18 +249,21 @@ class Workload:
         )
         for name, known in choices:
             value = getattr(self, name)
-            if value not in known:
+            if not isinstance(value, str) or value not in known:
                 yield f"{name}: expected one of {_listed(known)}, got {value!r}"
         if not callable(self.model):
             yield f"model: expected a function that builds a Keras model, got {self.model!r}"
         for name, kind in (("goal", Goal), ("budget", Budget), ("search_space", SearchSpace)):
             if not isinstance(getattr(self, name), kind):
                 yield f"{name}: expected a {kind.__name__}, got {getattr(self, name)!r}"
-        if not self.batch_sizes:
-            yield "batch_sizes: expected at least one, got none"
+        sizes = self.batch_sizes
+        if not isinstance(sizes, tuple) or not sizes or len({*map(repr, sizes)}) < len(sizes):
+            yield f"batch_sizes: expected one or more, each once, got {sizes!r}"
+        if not _is_mapping(self.search_spaces, _is_count, lambda v: isinstance(v, SearchSpace)):
+            yield f"search_spaces: expected SearchSpaces by batch size, got {self.search_spaces!r}"
         for name in ("num_trials", "group_width", "revision"):
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            if not _is_count(value):
                 yield f"{name}: expected a whole number >= 1, got {value!r}"
         if not _is_number(self.measurement_ratio) or not 0.0 < self.measurement_ratio <= 1.0:
             yield f"measurement_ratio: expected a number in (0, 1], got {self.measurement_ratio!r}"
@@ -275,7 +288,8 @@ def describe(value: Any) -> Any:
     if isinstance(value, functools.partial):
         return {"kind": describe(value.func), "arguments": describe(value.keywords)}
     if callable(value):
-        return f"{value.__module__}.{value.__qualname__}"
+        named = value if hasattr(value, "__qualname__") else type(value)
+        return f"{named.__module__}.{named.__qualname__}"
     if isinstance(value, Mapping):
         return {str(key): describe(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
@@ -288,4 +302,15 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and math.isfinite(value)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_mapping(
+    value: Any, is_key: Callable[[Any], bool], is_entry: Callable[[Any], bool]
+) -> bool:
+    return isinstance(value, Mapping) and all(is_key(k) and is_entry(v) for k, v in value.items())
