@@ -240,6 +240,21 @@ class Workload:
         return required, set(LOSSES[self.loss].metaparameters)
 
     def _problems(self) -> Iterator[str]:
+        """What is wrong, kinds before what is asked of their values: only the first is sure."""
+        yield from self._wrong_kinds()
+        if self.goal.split not in self.dataset.sizes:
+            yield (
+                f"goal: expected a metric of {_listed(self.dataset.sizes)}, "
+                f"got {self.goal.metric!r}"
+            )
+        metrics = LOSSES[self.loss].metrics
+        if self.goal.metric.partition("/")[2] not in metrics:
+            yield (
+                f"goal: expected one of the metrics {_listed(metrics)} that go with "
+                f"{self.loss}, got {self.goal.metric!r}"
+            )
+
+    def _wrong_kinds(self) -> Iterator[str]:
         choices = (
             ("optimizer", OPTIMIZERS),
             ("schedule", SCHEDULES),
@@ -267,21 +282,10 @@ class Workload:
                 yield f"{name}: expected a whole number >= 1, got {value!r}"
         if not _is_number(self.measurement_ratio) or not 0.0 < self.measurement_ratio <= 1.0:
             yield f"measurement_ratio: expected a number in (0, 1], got {self.measurement_ratio!r}"
-        if self.goal.split not in self.dataset.sizes:
-            yield (
-                f"goal: expected a metric of {_listed(self.dataset.sizes)}, "
-                f"got {self.goal.metric!r}"
-            )
-        metrics = LOSSES[self.loss].metrics
-        if self.goal.metric.partition("/")[2] not in metrics:
-            yield (
-                f"goal: expected one of the metrics {_listed(metrics)} that go with "
-                f"{self.loss}, got {self.goal.metric!r}"
-            )
 
 
 def describe(value: Any) -> Any:
-    """Plain data that tells a value from another: dataclasses by their fields, functions by name."""
+    """Plain data that tells a value from another: fields of dataclasses, names of functions."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: describe(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"kind": type(value).__name__, **fields}
@@ -310,7 +314,5 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-def _is_mapping(
-    value: Any, is_key: Callable[[Any], bool], is_entry: Callable[[Any], bool]
-) -> bool:
+def _is_mapping(value: Any, is_key: Callable[[Any], bool], is_entry: Callable[[Any], bool]) -> bool:
     return isinstance(value, Mapping) and all(is_key(k) and is_entry(v) for k, v in value.items())
