@@ -13,7 +13,7 @@ import logging
 import os
 import pathlib
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import gin
@@ -75,10 +75,10 @@ def load_workload(
     where = ", ".join([*gin_files, *(f"--gin_param {p!r}" for p in gin_params)])
     try:
         workload = gin.get_configurable("data_parallelism.Workload")()
-    except UserError:
-        raise
-    except Exception as error:  # Gin rewrites the type and text of whatever a constructor raises.
-        raise UserError(f"{where}: {_first_line(error)}") from None
+    except UserError as error:  # Gin adds lines to the text of whatever a constructor raises.
+        raise UserError(_first_line(error)) from None
+    except Exception as error:
+        raise UserError(f"{where}: {_explained(error)}") from None
     unused = _unused_bindings()
     if unused:
         raise UserError(f"{where}: expected bindings that are used, got {', '.join(unused)}")
@@ -98,6 +98,11 @@ def _imported(name: str) -> Any:
             f"--import={name}: expected a Python module in {os.getcwd()} or on the path, "
             "found none of that name"
         ) from None
+    except Exception as error:
+        raise UserError(
+            f"--import={name}: expected a module that can be imported, got "
+            f"{type(error).__name__}: {_first_line(error)}"
+        ) from error
 
 
 def _register(module: Any) -> None:
@@ -117,6 +122,7 @@ def _factory(configurable: type) -> Callable[..., Any]:
     def create(**settings: Any) -> Any:
         return configurable(**{name: _without_gin(value) for name, value in settings.items()})
 
+    create.configurable = configurable  # type: ignore[attr-defined]
     create.__signature__ = inspect.signature(configurable)  # type: ignore[attr-defined]
     create.__doc__ = configurable.__doc__
     return create
@@ -150,7 +156,14 @@ def _parsed(parse: Callable[[], Any], where: str) -> None:
 
 def _explained(error: Exception) -> str:
     """Gin's own words, made one line, with the nearest name that is known."""
-    text = _first_line(error)
+    text = _first_line(error).rstrip(".")
+    if isinstance(error, UnicodeDecodeError):
+        return "expected a text file"
+    if "macro() missing" in text:
+        return f"expected a value for the macro %{str(error).split()[-1].strip(chr(39))}, got none"
+    if "() missing " in text:
+        owner, names = text.split("(")[0].removesuffix(".__init__"), text.partition(": ")[2]
+        return f"{owner}: expected a value for {names}, got none"
     if "No configurable matching" in text:
         return text + _nearest(text.split("'")[1], [c.__name__ for c in CONFIGURABLES])
     if "doesn't have a parameter named" in text:
@@ -160,6 +173,8 @@ def _explained(error: Exception) -> str:
             return text + _nearest(name, inspect.signature(known[owner]).parameters)
     if isinstance(error, SyntaxError):
         line = f" in line {error.lineno}" if error.lineno else ""
+        if text.startswith("malformed node"):  # Python's words for a value that is no literal.
+            text = "a value that is neither a literal nor a @reference or %macro"
         return f"expected NAME.PARAMETER = VALUE with strings in quotes{line}, got: {text}"
     return text
 
@@ -182,6 +197,10 @@ def _without_gin(value: Any) -> Any:
     original = getattr(value, "__wrapped__", None)
     if not inspect.isfunction(value) or original is None:
         return value
+    original = getattr(original, "configurable", original)
+    if original in CONFIGURABLES:
+        name = original.__name__
+        raise UserError(f"{name}: expected @{name}() with its brackets, got @{name}")
     bindings = gin.get_bindings(value)
     return functools.partial(original, **bindings) if bindings else original
 
@@ -208,9 +227,10 @@ def _operative_config() -> str:
 def _unused_bindings() -> list[str]:
     """Bindings that no call has used; gin itself never tells."""
     used = {
-        (selector, parameter)
-        for (_, selector), parameters in gin.config._OPERATIVE_CONFIG.items()
+        (outer, selector, parameter)
+        for (scope, selector), parameters in gin.config._OPERATIVE_CONFIG.items()
         for parameter in parameters
+        for outer in _outer_scopes(scope)
     }
     handed_over = _referenced_functions()
     macros = {scope for scope, selector in gin.config._OPERATIVE_CONFIG if selector == "gin.macro"}
@@ -220,7 +240,15 @@ def _unused_bindings() -> list[str]:
             if selector == "gin.macro":
                 if scope not in macros:
                     unused.append(scope)
-            elif (selector, parameter) not in used and (scope or selector not in handed_over):
+            elif (scope, selector, parameter) not in used and (
+                scope or selector not in handed_over
+            ):
                 prefix = f"{scope}/" if scope else ""
                 unused.append(f"{prefix}{selector.rpartition('.')[2]}.{parameter}")
     return sorted(unused)
+
+
+def _outer_scopes(scope: str) -> Iterator[str]:
+    """The scopes whose bindings count inside a scope such as `"a/b"`: `""`, `"a"`, `"a/b"`."""
+    parts = scope.split("/") if scope else []
+    return ("/".join(parts[:count]) for count in range(len(parts) + 1))
