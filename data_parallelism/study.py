@@ -55,7 +55,9 @@ class Study:
         self.num_trials = self.settings["num_trials"]
         self.max_trials = MAX_TRIALS_PER_WANTED * self.num_trials
         self.horizon: int | None = self.settings["horizon"]
-        self.statuses = self._read_statuses()
+        self.statuses: dict[int, str] = {}
+        self._recorded_passages: dict[int, int] = {}
+        self._read_records()
         self.seconds = self._read_seconds()
         self._seed = seed
         self._drawn = self.num_trials
@@ -68,9 +70,7 @@ class Study:
     @property
     def limit(self) -> int:
         """No trial need be trained beyond this step, as far as is known."""
-        if self.horizon is not None:
-            return self.horizon
-        return self._race_bound() or self.train_steps
+        return self._race_bound() if self.horizon is None else self.horizon
 
     def next_group(self) -> Group | None:
         """The next group to run, or None if all that is due is running."""
@@ -109,29 +109,29 @@ class Study:
 
     def counts(self) -> dict[str, int]:
         """Trials so far: wanted, complete, infeasible, running, past the goal."""
-        passed, diverged, _ = self._known()
+        _, diverged, _ = self._known()
         recorded = list(self.statuses.values())
         return {
             "wanted": self.num_trials,
             "complete": recorded.count(COMPLETE),
-            "infeasible": max(recorded.count(INFEASIBLE), len(diverged)),
+            "infeasible": recorded.count(INFEASIBLE) + len(diverged.keys() - self.statuses.keys()),
             "running": len(self._running),
-            "passed": len(passed),
+            "passed": len(self._passages()),
         }
 
     def best_steps(self) -> int | None:
-        """The fewest steps to the goal seen so far in this run."""
-        passed, _, _ = self._known()
-        return min(passed.values(), default=None)
+        """The fewest steps to the goal seen so far."""
+        return min(self._passages().values(), default=None)
 
     def share_done(self) -> float:
         """How much of the study is done, 0 to 1, as well as can be told."""
         if self.is_closed:
             return 1.0
         _, _, reached = self._known()
-        steps = sum(min(reached.get(trial, 0), self.limit) for trial in range(self._drawn))
-        known = sum(self.limit for trial in self.statuses)
-        return min(1.0, (steps + known) / (self._drawn * self.limit))
+        limit = max(self.limit, 1)
+        reached.update(dict.fromkeys(self.statuses, limit))
+        steps = sum(min(reached.get(trial, 0), limit) for trial in range(self._drawn))
+        return steps / (self._drawn * limit)
 
     def _is_due(self, trial: int) -> bool:
         known = self.statuses.keys() | self._outcomes.keys() | self._running
@@ -169,10 +169,18 @@ class Study:
                     diverged[trial] = progress.diverged[trial]
         return passed, diverged, reached
 
-    def _race_bound(self) -> int | None:
+    def _passages(self) -> dict[int, int]:
+        """Steps to the goal of the trials that have not diverged."""
+        passed, diverged, _ = self._known()
+        unrecorded = passed.keys() - diverged.keys() - self.statuses.keys()
+        return {**self._recorded_passages, **{trial: passed[trial] for trial in unrecorded}}
+
+    def _race_bound(self) -> int:
+        """No horizon can lie beyond this step; once all of the first round is known, it is it."""
         if self.workload.stop_rule != RACE:
-            return None
-        return race.horizon(*self._known(), wanted=race.passages_wanted(self.num_trials))
+            return self.train_steps
+        step = race.horizon(*self._known(), wanted=race.passages_wanted(self.num_trials))
+        return self.train_steps if step is None else step
 
     def _advance(self) -> None:
         """Records what is decided, draws the next round when one has ended, closes the study."""
@@ -182,7 +190,7 @@ class Study:
             if any(self._is_unknown(trial) for trial in range(self._drawn)):
                 return
             if self.workload.stop_rule == RACE and self.horizon is None:
-                self._set_horizon(self._race_bound() or self.train_steps)
+                self._set_horizon(self._race_bound())
                 continue
             missing = self.num_trials - list(self.statuses.values()).count(COMPLETE)
             if missing <= 0 or self._drawn == self.max_trials:
@@ -205,7 +213,15 @@ class Study:
                     self._outcomes[trial], self._point(trial), self.train_steps, self.horizon
                 )
                 store.write_trial(self.folder, record)
-                self.statuses[trial] = record.status
+                self._note_record(record)
+
+    def _note_record(self, record: TrialRecord) -> None:
+        self.statuses[record.trial_id] = record.status
+        if record.status == COMPLETE:
+            goal = self.workload.goal
+            steps = record.curve.steps[goal.is_reached(record.curve.metrics[goal.metric])]
+            if steps.size:
+                self._recorded_passages[record.trial_id] = int(steps[0])
 
     def _continue_on_disk(self) -> None:
         path = self.folder / "study.json"
@@ -218,21 +234,21 @@ class Study:
         self.folder.mkdir(parents=True, exist_ok=True)
         store.write_json(path, self.settings)
 
-    def _read_statuses(self) -> dict[int, str]:
-        statuses = {}
+    def _read_records(self) -> None:
         for trial in store.finished_trial_ids(self.folder):
             path = self.folder / str(trial)
             try:
-                statuses[trial] = store.read_trial(path).status
+                self._note_record(store.read_trial(path))
             except Damaged as error:
                 aside = store.set_aside(path)
                 print(f"{error}; set aside as {aside.name}, the trial is run again")
-        return statuses
 
     def _read_seconds(self) -> dict[str, float]:
         path = self.folder / "timing.json"
-        return store.read_json(path) if path.exists() else dict.fromkeys(
-            ("train_seconds", "measure_seconds"), 0.0
+        return (
+            store.read_json(path)
+            if path.exists()
+            else dict.fromkeys(("train_seconds", "measure_seconds"), 0.0)
         )
 
 
@@ -263,7 +279,7 @@ def trial_record(
         trial_id=outcome.trial_id,
         parameters=parameters,
         status=INFEASIBLE if has_diverged else COMPLETE,
-        steps=last_finite if has_diverged else end,
+        steps=min(end, end if last_finite is None else last_finite),
         curve=curve,
         stopped_at=horizon if horizon is not None and horizon < train_steps else None,
         last_finite_step=last_finite if has_diverged else None,
