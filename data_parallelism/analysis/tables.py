@@ -19,14 +19,14 @@ COLUMNS: dict[str, Callable[[StudyAnswer], str]] = {
     "batch size": lambda s: str(s.batch_size),
     "steps": lambda s: "never" if s.steps_to_result is None else str(s.steps_to_result),
     "interval": lambda s: _interval(s),
-    "examples": lambda s: _or_dash(s.examples),
+    "examples": lambda s: format_value(s.examples),
     "complete": lambda s: str(s.complete),
     "diverged": lambda s: str(s.infeasible),
     "incomplete": lambda s: str(s.incomplete),
     "reached": lambda s: f"{s.reached} of {s.num_trials_used}",
-    "best": lambda s: _or_dash(s.best),
-    "test": lambda s: _or_dash(s.test),
-    "trial": lambda s: _or_dash(s.trial_id),
+    "best": lambda s: format_value(s.best),
+    "test": lambda s: format_value(s.test),
+    "trial": lambda s: format_value(s.trial_id),
 }
 LAST_COLUMN = "best metaparameters (* at an edge)"
 
@@ -99,6 +99,11 @@ def format_parameters(study: StudyAnswer) -> str:
         f"{name}{'*' if name in study.edges else ''} {_short(value)}"
         for name, value in (study.parameters or {}).items()
     )
+
+
+def format_value(value: Any) -> str:
+    """A value in a few characters; a dash where there is none."""
+    return "-" if value is None else _short(value)
 
 
 def sentences(answer: Answer) -> list[str]:
@@ -233,10 +238,6 @@ def _interval(study: StudyAnswer) -> str:
 
 def _listed(sizes: Sequence[int]) -> str:
     return ", ".join(map(str, sizes))
-
-
-def _or_dash(value: Any) -> str:
-    return "-" if value is None else _short(value)
 
 
 def _short(value: Any) -> str:
