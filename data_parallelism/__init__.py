@@ -1,0 +1,26 @@
+"""How far a larger batch speeds up training, and where it stops.
+
+Name a `Workload`, train its studies with `run_studies`, and read the answer with `analyze`. The
+binaries `dp-train`, `dp-analyze` and `dp-prepare` do the same from gin files and flags.
+"""
+
+from data_parallelism.analysis.answer import Answer, analyze
+from data_parallelism.errors import UserError
+from data_parallelism.runner import run_studies, run_study
+from data_parallelism.search import Metaparameter, SearchSpace
+from data_parallelism.version import __version__
+from data_parallelism.workload import Budget, Goal, Workload
+
+__all__ = [
+    "Answer",
+    "Budget",
+    "Goal",
+    "Metaparameter",
+    "SearchSpace",
+    "UserError",
+    "Workload",
+    "__version__",
+    "analyze",
+    "run_studies",
+    "run_study",
+]

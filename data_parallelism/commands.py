@@ -89,8 +89,8 @@ def train(
     for study in short:
         print(
             f"dp-train: batch size {study.batch_size}: only {study.counts()['complete']} of "
-            f"{workload.num_trials} trials are COMPLETE after {study.max_trials}, the most that are "
-            "drawn: the search space diverges too often",
+            f"{workload.num_trials} trials are COMPLETE after {study.max_trials}, the "
+            "most that are drawn: the search space diverges too often",
             file=sys.stderr,
         )
     return 1 if short else 0

@@ -138,16 +138,16 @@ def _parse(gin_files: Sequence[str], gin_params: Sequence[str]) -> None:
                 f"--gin_file={path}: expected a file, found none{_nearest(path, names)} "
                 "(--list names the shipped configs)"
             )
-        _parsed(lambda path=path: gin.parse_config_file(path), f"--gin_file={path}")
+        _parsed(gin.parse_config_file, path, f"--gin_file={path}")
     for binding in gin_params:
-        _parsed(lambda binding=binding: gin.parse_config(binding), f"--gin_param={binding!r}")
+        _parsed(gin.parse_config, binding, f"--gin_param={binding!r}")
 
 
-def _parsed(parse: Callable[[], Any], where: str) -> None:
+def _parsed(parse: Callable[[str], Any], content: str, where: str) -> None:
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)  # Gin logs each place where it looks for a file.
     try:
-        parse()
+        parse(content)
     except Exception as error:  # Gin raises nearly any type for a text that it cannot use.
         raise UserError(f"{where}: {_explained(error)}") from None
     finally:

@@ -1,8 +1,4 @@
-"""The order of training examples: endless epochs, each a fresh permutation.
-
-Raw bits of a named bit generator and a stable sort, since NumPy promises that stream across
-versions, but not the stream of `Generator.permutation`.
-"""
+"""The order of training examples: endless epochs, each a fresh permutation."""
 
 from __future__ import annotations
 
@@ -11,12 +7,6 @@ from typing import Any
 import numpy as np
 
 from data_parallelism import seeds
-
-
-def permutation(num_examples: int, *key: Any) -> np.ndarray:
-    """A permutation of `range(num_examples)` as int32, a pure function of its arguments."""
-    bits = np.random.Philox(key=seeds.fold128("order", *key)).random_raw(num_examples)
-    return np.argsort(bits, kind="stable").astype(np.int32)
 
 
 class DataOrder:
@@ -56,5 +46,5 @@ class DataOrder:
     def _epoch(self, epoch: int) -> np.ndarray:
         if epoch not in self._epochs:
             self._epochs = {e: p for e, p in self._epochs.items() if e == epoch - 1}
-            self._epochs[epoch] = permutation(self._num_examples, *self._key, epoch)
+            self._epochs[epoch] = seeds.permutation(self._num_examples, "order", *self._key, epoch)
         return self._epochs[epoch]

@@ -111,7 +111,8 @@ def run_group(
     train_steps = workload.budget.train_steps(group.batch_size)
     drafts = [_Draft(trial.trial_id) for trial in group.trials]
     done = 0
-    for index, step in enumerate(measurement_steps(train_steps, workload.measurement_ratio)):
+    steps = measurement_steps(train_steps, workload.measurement_ratio)
+    for index, step in enumerate(steps):
         if step > min(group.end, limit()):
             break
         if step > done:
@@ -121,7 +122,9 @@ def run_group(
                 draft.note_losses(done, column)
         done = step
         with clock.measuring("measure"):
-            _measure(estimator, workload, drafts, step, is_full_measurement(index, step, train_steps))
+            _measure(
+                estimator, workload, drafts, step, is_full_measurement(index, step, train_steps)
+            )
         yield _progress(drafts, step)
         if all(draft.has_diverged for draft in drafts):
             break
@@ -182,9 +185,9 @@ def _measure(
     goal = workload.goal
     _note_split(estimator, drafts, goal.split, step, [not d.has_diverged for d in drafts])
     for draft in drafts:
-        if draft.passed is None and not draft.has_diverged:
-            if goal.is_reached(draft.rows[-1][1][goal.metric]):
-                draft.passed = step
+        is_open = draft.passed is None and not draft.has_diverged
+        if is_open and goal.is_reached(draft.rows[-1][1][goal.metric]):
+            draft.passed = step
     due = [not d.has_diverged and (is_full or d.passed == step) for d in drafts]
     for split in SPLITS:
         if split != goal.split and split in workload.dataset.sizes and any(due):

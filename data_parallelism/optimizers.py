@@ -1,14 +1,14 @@
 """Update rules as pure functions of one variable, each with an in-place twin.
 
-The paper's rules, with g the mean gradient over the global batch, v the velocity (0 at first), w the
-weights, a the learning rate and m the momentum:
+The paper's rules, with g the mean gradient over the global batch, v the velocity (0 at first), w
+the weights, a the learning rate and m the momentum:
 
 - `sgd`: w <- w - a g
 - `momentum`: v <- m v + g, w <- w - a v
 - `nesterov_momentum`: v <- m v + g, w <- w - a g - a m v
 
-The learning rate stands outside the velocity. Keras puts it inside, which is another rule as soon as
-the rate decays.
+The learning rate stands outside the velocity. Keras puts it inside, which is another rule as soon
+as the rate decays.
 
 References:
     Sutskever et al. 2013, "On the importance of initialization and momentum in deep learning".
@@ -39,25 +39,34 @@ class Optimizer:
 
     metaparameters: tuple[str, ...]
     num_slots: int
-    update: Callable[[Tensor, Tensor, Sequence[Tensor], Metaparameters], tuple[Tensor, list[Tensor]]]
+    update: Callable[
+        [Tensor, Tensor, Sequence[Tensor], Metaparameters], tuple[Tensor, list[Tensor]]
+    ]
     assign: Callable[[Any, Tensor, Sequence[Any], Metaparameters], None]
 
 
-def _sgd(weight, gradient, slots, hp):  # type: ignore[no-untyped-def]
+Updated = tuple[Tensor, list[Tensor]]
+
+
+def _sgd(weight: Tensor, gradient: Tensor, slots: Sequence[Tensor], hp: Metaparameters) -> Updated:
     return weight - hp["learning_rate"] * gradient, []
 
 
-def _momentum(weight, gradient, slots, hp):  # type: ignore[no-untyped-def]
+def _momentum(
+    weight: Tensor, gradient: Tensor, slots: Sequence[Tensor], hp: Metaparameters
+) -> Updated:
     velocity = hp["momentum"] * slots[0] + gradient
     return weight - hp["learning_rate"] * velocity, [velocity]
 
 
-def _nesterov_momentum(weight, gradient, slots, hp):  # type: ignore[no-untyped-def]
+def _nesterov_momentum(
+    weight: Tensor, gradient: Tensor, slots: Sequence[Tensor], hp: Metaparameters
+) -> Updated:
     velocity = hp["momentum"] * slots[0] + gradient
     return weight - hp["learning_rate"] * (gradient + hp["momentum"] * velocity), [velocity]
 
 
-def _assign_sgd(variable, gradient, slots, hp):  # type: ignore[no-untyped-def]
+def _assign_sgd(variable: Any, gradient: Tensor, slots: Sequence[Any], hp: Metaparameters) -> None:
     import tensorflow as tf
 
     tf.raw_ops.ResourceApplyGradientDescent(
@@ -66,7 +75,7 @@ def _assign_sgd(variable, gradient, slots, hp):  # type: ignore[no-untyped-def]
 
 
 def _assign_momentum(use_nesterov: bool) -> Callable[..., None]:
-    def assign(variable, gradient, slots, hp):  # type: ignore[no-untyped-def]
+    def assign(variable: Any, gradient: Tensor, slots: Sequence[Any], hp: Metaparameters) -> None:
         import tensorflow as tf
 
         tf.raw_ops.ResourceApplyMomentum(
@@ -84,7 +93,5 @@ def _assign_momentum(use_nesterov: bool) -> Callable[..., None]:
 OPTIMIZERS: Mapping[str, Optimizer] = {
     "sgd": Optimizer((), 0, _sgd, _assign_sgd),
     "momentum": Optimizer(("momentum",), 1, _momentum, _assign_momentum(False)),
-    "nesterov_momentum": Optimizer(
-        ("momentum",), 1, _nesterov_momentum, _assign_momentum(True)
-    ),
+    "nesterov_momentum": Optimizer(("momentum",), 1, _nesterov_momentum, _assign_momentum(True)),
 }

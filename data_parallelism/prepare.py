@@ -1,7 +1,6 @@
 """Downloads, verifies and prepares data sets, so that training finds them.
 
 Example:
-
     dp-prepare --dataset=mnist --dataset=fashion_mnist
 """
 

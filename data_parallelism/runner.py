@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -63,8 +64,6 @@ def run_studies(
 
 def run_study(workload: Workload, batch_size: int, records_dir: Any, **options: Any) -> Study:
     """Runs the study of one batch size; see `run_studies` for the rest."""
-    import dataclasses
-
     one = dataclasses.replace(workload, batch_sizes=(batch_size,))
     return run_studies(one, records_dir, **options)[0]
 
@@ -93,12 +92,13 @@ def _events(studies: Sequence[Study], executor: Executor) -> Iterator[None]:
         event = executor.next_event(EVENT_TIMEOUT_SECONDS)
         if event is None:
             continue
-        study = next(study for study, group in running if group is event[0])
-        if isinstance(event[1], GroupResult):
-            running = [entry for entry in running if entry[1] is not event[0]]
-            study.note_result(*event)
+        group, report = event
+        study = next(study for study, other in running if other is group)
+        if isinstance(report, GroupResult):
+            running = [entry for entry in running if entry[1] is not group]
+            study.note_result(group, report)
         else:
-            study.note_progress(*event)
+            study.note_progress(group, report)
         for other, group in running:
             if other is study:
                 executor.set_limit(group, study.limit)

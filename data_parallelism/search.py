@@ -14,7 +14,11 @@ from data_parallelism import seeds
 from data_parallelism.errors import UserError
 
 # Our words for the scales, and the published archive's.
-PUBLISHED_SCALES = {"linear": "LINEAR_SCALE", "log": "LOG_SCALE", "reverse_log": "REVERSE_LOG_SCALE"}
+PUBLISHED_SCALES = {
+    "linear": "LINEAR_SCALE",
+    "log": "LOG_SCALE",
+    "reverse_log": "REVERSE_LOG_SCALE",
+}
 SCALES = (*PUBLISHED_SCALES, "integer", "discrete", "fixed")
 
 

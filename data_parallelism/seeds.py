@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import numpy as np
+
 
 def fold32(*parts: Any) -> int:
     """A 32-bit seed from any mix of numbers and strings."""
@@ -22,6 +24,23 @@ def fold64(*parts: Any) -> int:
 def fold128(*parts: Any) -> int:
     """A 128-bit key from any mix of numbers and strings."""
     return int.from_bytes(_digest(parts)[:16], "little")
+
+
+def permutation(count: int, *parts: Any) -> np.ndarray:
+    """A permutation of `range(count)`, a pure function of its arguments.
+
+    Sorts raw Philox bits, whose stream NumPy promises to keep; it does not promise that of
+    `Generator.permutation`.
+
+    Args:
+        count: its length.
+        parts: numbers and strings that name it.
+
+    Returns:
+        int32 `[count]`.
+    """
+    bits = np.random.Philox(key=fold128(*parts)).random_raw(count)
+    return np.argsort(bits, kind="stable").astype(np.int32)
 
 
 def _digest(parts: tuple[Any, ...]) -> bytes:

@@ -6,6 +6,8 @@ the records into the answer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from absl import flags
 
 from data_parallelism import cli
@@ -22,14 +24,17 @@ _BATCH_SIZES = flags.DEFINE_list("batch_sizes", None, "Only these batch sizes, s
 _NUM_TRIALS = flags.DEFINE_integer("num_trials", None, "COMPLETE trials per batch size.")
 _SEED = flags.DEFINE_integer("seed", 0, "Seed of the search, weights, data order and dropout.")
 _STOP_RULE = flags.DEFINE_enum(
-    "stop_rule", None, ["budget", "race"], "Train each trial to its budget, or stop when enough won."
+    "stop_rule",
+    None,
+    ["budget", "race"],
+    "Train trials to their budget, or until enough have won.",
 )
 _NUM_WORKERS = flags.DEFINE_integer("num_workers", None, "Processes; by default one per core.")
 _LIST = flags.DEFINE_bool("list", False, "List the shipped configs and exit.")
 _DRY_RUN = flags.DEFINE_bool("dry_run", False, "Print what would be run and exit.")
 
 
-def main(argv: list[str]) -> int:
+def main(argv: Sequence[str]) -> int:
     """Parses, builds, runs; returns the exit code."""
     from data_parallelism import commands
 
@@ -45,9 +50,7 @@ def main(argv: list[str]) -> int:
     )
     if _DRY_RUN.value:
         return commands.print_plan(workload, config)
-    return commands.train(
-        workload, _RECORDS_DIR.value, _SEED.value, _NUM_WORKERS.value, config
-    )
+    return commands.train(workload, _RECORDS_DIR.value, _SEED.value, _NUM_WORKERS.value, config)
 
 
 def run() -> None:

@@ -182,8 +182,8 @@ class Workload:
     @property
     def model_name(self) -> str:
         """The model's name in the records."""
-        name = getattr(self.model, "name", None) or getattr(self.model, "__name__", None)
-        return name or getattr(getattr(self.model, "func", None), "__name__", "model")
+        function = getattr(self.model, "func", self.model)  # Of a `functools.partial`.
+        return str(getattr(function, "name", None) or getattr(function, "__name__", "model"))
 
     @property
     def name(self) -> str:
@@ -240,13 +240,15 @@ class Workload:
         return required, set(LOSSES[self.loss].metaparameters)
 
     def _problems(self) -> Iterator[str]:
-        """What is wrong, kinds before what is asked of their values: only the first is sure."""
         yield from self._wrong_kinds()
+        yield from self._unknown_names()
+        if not self.batch_sizes:
+            yield "batch_sizes: expected at least one, got none"
+        if not _is_number(self.measurement_ratio) or not 0.0 < self.measurement_ratio <= 1.0:
+            yield f"measurement_ratio: expected a number in (0, 1], got {self.measurement_ratio!r}"
         if self.goal.split not in self.dataset.sizes:
-            yield (
-                f"goal: expected a metric of {_listed(self.dataset.sizes)}, "
-                f"got {self.goal.metric!r}"
-            )
+            splits = _listed(self.dataset.sizes)
+            yield f"goal: expected a metric of {splits}, got {self.goal.metric!r}"
         metrics = LOSSES[self.loss].metrics
         if self.goal.metric.partition("/")[2] not in metrics:
             yield (
@@ -255,33 +257,28 @@ class Workload:
             )
 
     def _wrong_kinds(self) -> Iterator[str]:
-        choices = (
-            ("optimizer", OPTIMIZERS),
-            ("schedule", SCHEDULES),
-            ("loss", LOSSES),
-            ("stop_rule", STOP_RULES),
-            ("estimator", ESTIMATORS),
-        )
-        for name, known in choices:
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in known:
-                yield f"{name}: expected one of {_listed(known)}, got {value!r}"
         if not callable(self.model):
             yield f"model: expected a function that builds a Keras model, got {self.model!r}"
         for name, kind in (("goal", Goal), ("budget", Budget), ("search_space", SearchSpace)):
             if not isinstance(getattr(self, name), kind):
                 yield f"{name}: expected a {kind.__name__}, got {getattr(self, name)!r}"
-        sizes = self.batch_sizes
-        if not isinstance(sizes, tuple) or not sizes or len({*map(repr, sizes)}) < len(sizes):
-            yield f"batch_sizes: expected one or more, each once, got {sizes!r}"
-        if not _is_mapping(self.search_spaces, _is_count, lambda v: isinstance(v, SearchSpace)):
-            yield f"search_spaces: expected SearchSpaces by batch size, got {self.search_spaces!r}"
         for name in ("num_trials", "group_width", "revision"):
             value = getattr(self, name)
-            if not _is_count(value):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 yield f"{name}: expected a whole number >= 1, got {value!r}"
-        if not _is_number(self.measurement_ratio) or not 0.0 < self.measurement_ratio <= 1.0:
-            yield f"measurement_ratio: expected a number in (0, 1], got {self.measurement_ratio!r}"
+
+    def _unknown_names(self) -> Iterator[str]:
+        choices: dict[str, Iterable[str]] = {
+            "optimizer": OPTIMIZERS,
+            "schedule": SCHEDULES,
+            "loss": LOSSES,
+            "stop_rule": STOP_RULES,
+            "estimator": ESTIMATORS,
+        }
+        for name, known in choices.items():
+            value = getattr(self, name)
+            if value not in known:
+                yield f"{name}: expected one of {_listed(known)}, got {value!r}"
 
 
 def describe(value: Any) -> Any:

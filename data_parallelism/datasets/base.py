@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from data_parallelism import seeds
 from data_parallelism.errors import UserError
 
 if TYPE_CHECKING:
@@ -137,27 +136,6 @@ class Dataset(abc.ABC):
             "scale": self.scale,
             "offset": self.offset,
         }
-
-
-def fixed_order(count: int, *parts: Any) -> np.ndarray:
-    """A permutation that depends on nothing but its arguments.
-
-    Sorts raw Philox bits, whose stream NumPy promises to keep; it does not promise that of
-    `Generator.permutation`.
-
-    Args:
-        count: length of the permutation.
-        parts: numbers and strings that name it.
-
-    Returns:
-        int64 `[count]`.
-
-    Example:
-        >>> fixed_order(4, "example", 0).tolist() == fixed_order(4, "example", 0).tolist()
-        True
-    """
-    bits = np.random.Philox(key=seeds.fold128(*parts)).random_raw(count)
-    return np.argsort(bits, kind="stable")
 
 
 @functools.lru_cache(maxsize=8)

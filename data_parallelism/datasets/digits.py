@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from data_parallelism import seeds
 from data_parallelism.datasets import base
 
 
@@ -37,7 +38,7 @@ class Digits(base.Dataset):
 
         digits = load_digits()
         inputs, labels = digits.data.astype(np.uint8), digits.target.astype(np.int32)
-        order = base.fixed_order(len(labels), "splits", self.name, self.shuffle_seed)
+        order = seeds.permutation(len(labels), "splits", self.name, self.shuffle_seed)
         ends = np.cumsum(list(self.sizes.values()))
         parts = np.split(order, ends[:-1])
         return {

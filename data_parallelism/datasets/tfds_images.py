@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from data_parallelism import seeds
 from data_parallelism.datasets import base
 from data_parallelism.datasets.download import download_and_prepare
 from data_parallelism.errors import UserError
@@ -71,7 +72,7 @@ class TfdsImages(base.Dataset):
         if decoded is None or _digest(decoded) != self.digest:
             decoded = self._decode()
         inputs, labels = decoded["train_inputs"], decoded["train_labels"]
-        order = base.fixed_order(len(labels), "validation", self.name, self.shuffle_seed)
+        order = seeds.permutation(len(labels), "validation", self.name, self.shuffle_seed)
         train, val = np.split(order, [self.sizes["train"]])
         return {
             "train": base.Arrays(inputs[train], labels[train]),

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from data_parallelism import seeds
-from data_parallelism.data_order import DataOrder, permutation
+from data_parallelism.data_order import DataOrder
 from data_parallelism.estimators.step import Step
 from data_parallelism.groups import TrialPoint
 from data_parallelism.models.initialization import InitialWeights
@@ -79,7 +79,7 @@ class Estimator(abc.ABC):
             inputs, labels = arrays.inputs, arrays.labels
             if split == "train":
                 count = min(len(labels), self.workload.dataset.sizes["val"])
-                sample = permutation(len(labels), "train sample")[:count]
+                sample = seeds.permutation(len(labels), "order", "train sample")[:count]
                 inputs, labels = inputs[sample], labels[sample]
             batch_size = min(self.eval_batch_size, max(self.workload.dataset.sizes.values()))
             self._eval_batches[split] = EvalBatches(inputs, labels, batch_size)
@@ -135,7 +135,7 @@ class EvalBatches:
         for part in [sums(*batch) for batch in self.batches]:
             for name, value in part.items():
                 totals[name] = totals.get(name, 0.0) + value.numpy().astype(np.float64)
-        return {name: np.float32(total / self.num_examples) for name, total in totals.items()}
+        return {n: np.asarray(t / self.num_examples, np.float32) for n, t in totals.items()}
 
 
 def _padded(array: np.ndarray, missing: int) -> np.ndarray:

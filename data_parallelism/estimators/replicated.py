@@ -90,17 +90,22 @@ class Replicated(Estimator):
             tf.TensorSpec([], tf.int32),
         )
 
-    def _train_chunk(self, metaparameters, key, indices, first):  # type: ignore[no-untyped-def]
+    def _train_chunk(
+        self, metaparameters: Any, key: tf.Tensor, indices: tf.Tensor, first: tf.Tensor
+    ) -> tf.Tensor:
+        """As many steps from `first` on as there are rows in `indices`, `[steps, batch]`."""
         count = tf.shape(indices)[0]
 
-        def body(t, losses):  # type: ignore[no-untyped-def]
+        def body(t: tf.Tensor, losses: Any) -> Any:
             loss = self._one_step(metaparameters, key, indices[t], first + t)
             return t + 1, losses.write(t, loss)
 
         losses = tf.TensorArray(tf.float32, size=count)
         return tf.while_loop(lambda t, _: t < count, body, (tf.constant(0), losses))[1].stack()
 
-    def _one_step(self, metaparameters, key, rows, step):  # type: ignore[no-untyped-def]
+    def _one_step(
+        self, metaparameters: Any, key: tf.Tensor, rows: tf.Tensor, step: tf.Tensor
+    ) -> tf.Tensor:
         gradients, state, loss = self.step.gradients(
             [tf.identity(w) for w in self._weights],
             [tf.identity(s) for s in self._state],
@@ -118,7 +123,7 @@ class Replicated(Estimator):
             variable.assign(value)
         return loss
 
-    def _sums(self, inputs, labels, mask):  # type: ignore[no-untyped-def]
+    def _sums(self, inputs: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor) -> Any:
         return self.step.metric_sums(
             [tf.identity(w) for w in self._weights],
             [tf.identity(s) for s in self._state],

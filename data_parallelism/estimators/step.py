@@ -88,7 +88,12 @@ class Step:
         return {**metaparameters, "learning_rate": rate}
 
     def metric_sums(
-        self, weights: Tensors, state: Tensors, inputs: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor
+        self,
+        weights: Tensors,
+        state: Tensors,
+        inputs: tf.Tensor,
+        labels: tf.Tensor,
+        mask: tf.Tensor,
     ) -> dict[str, tf.Tensor]:
         """Sums of each metric over the examples whose mask is 1.
 

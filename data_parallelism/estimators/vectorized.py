@@ -81,9 +81,7 @@ class Vectorized(Estimator):
         return {name: mean[: self._num_trials] for name, mean in means.items()}
 
     def _chunk(self, first: int, count: int) -> tuple[tf.Tensor, int]:
-        indices = np.zeros(
-            (self._chunk_steps, self.width, self._orders[0].batch_size), np.int32
-        )
+        indices = np.zeros((self._chunk_steps, self.width, self._orders[0].batch_size), np.int32)
         for slot, order in enumerate(self._orders[: self._num_trials]):
             indices[:count, slot] = order.indices(first, count)
         # Gathered here: XLA on CPU copies a captured data set at every step of its loop.
@@ -102,9 +100,20 @@ class Vectorized(Estimator):
         return losses, count
 
     def _train_chunk(
-        self, weights, slots, state, metaparameters, keys, inputs, labels, first, count
-    ):  # type: ignore[no-untyped-def]
-        def body(t, weights, slots, state, losses):  # type: ignore[no-untyped-def]
+        self,
+        weights: Any,
+        slots: Any,
+        state: Any,
+        metaparameters: Any,
+        keys: tf.Tensor,
+        inputs: tf.Tensor,
+        labels: tf.Tensor,
+        first: tf.Tensor,
+        count: tf.Tensor,
+    ) -> Any:
+        """Steps `first` to `first + count - 1`; inputs are `[chunk steps, width, batch, ...]`."""
+
+        def body(t: tf.Tensor, weights: Any, slots: Any, state: Any, losses: tf.Tensor) -> Any:
             trials = (weights, slots, state, metaparameters, keys, inputs[t], labels[t])
             weights, slots, state, loss = tf.vectorized_map(
                 lambda trial: self._one_step(first + t, *trial),
@@ -120,7 +129,18 @@ class Vectorized(Estimator):
             lambda t, *_: t < count, body, (tf.constant(0), weights, slots, state, losses)
         )[1:]
 
-    def _one_step(self, step, weights, slots, state, metaparameters, key, inputs, labels):  # type: ignore[no-untyped-def]
+    def _one_step(
+        self,
+        step: tf.Tensor,
+        weights: Any,
+        slots: Any,
+        state: Any,
+        metaparameters: Any,
+        key: tf.Tensor,
+        inputs: tf.Tensor,
+        labels: tf.Tensor,
+    ) -> Any:
+        """One step of one trial."""
         gradients, state, loss = self.step.gradients(
             weights,
             state,
@@ -138,9 +158,11 @@ class Vectorized(Estimator):
         ]
         return [w for w, _ in updated], [s for _, s in updated], state, loss
 
-    def _sums(self, weights, state, inputs, labels, mask):  # type: ignore[no-untyped-def]
+    def _sums(
+        self, weights: Any, state: Any, inputs: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor
+    ) -> Any:
         return tf.vectorized_map(
-            lambda trial: self.step.metric_sums(*trial, inputs, labels, mask),
+            lambda trial: self.step.metric_sums(trial[0], trial[1], inputs, labels, mask),
             (weights, state),
             fallback_to_while_loop=False,
         )

@@ -44,6 +44,7 @@ class Executor(abc.ABC):
             WorkerLost: a worker ended.
         """
 
+    @abc.abstractmethod
     def close(self) -> None:
         """Ends all workers; groups that still run are lost, records are not."""
 

@@ -58,3 +58,7 @@ class SerialExecutor(Executor):
         if isinstance(event, GroupResult):
             self._group = None
         return group, event
+
+    def close(self) -> None:
+        """See `Executor.close`."""
+        self._group = None
