@@ -73,12 +73,18 @@ dist/.built: $(SOURCES) | $(VENV)/.created
 	@rm -rf build *.egg-info
 	@touch $@
 
-# The first line brings what the package needs, the second the package even where a build of the
-# same version is there already.
-$(VENV)/.with-%: dist/.built constraints/*.txt
+# What the package and an extra need, then the package: again after each change, though its version
+# is the same.
+$(VENV)/.needs-%: pyproject.toml constraints/*.txt | dist/.built
 	$(PIP) install --constraint $(CONSTRAINTS) "$$(ls dist/*.whl)[$*]"
+	@touch $@
+
+$(VENV)/.with-%: $(VENV)/.needs-% dist/.built
 	@$(PIP) install --quiet --no-deps --force-reinstall dist/*.whl
 	@touch $@
+
+# Make would take these for intermediate files, and delete them.
+.SECONDARY:
 
 # Resolved for Linux on x86_64; elsewhere the same versions are tried.
 RESOLVE = $(BIN)/uv pip compile --quiet --upgrade --no-header --no-annotate \
