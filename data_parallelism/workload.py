@@ -242,8 +242,6 @@ class Workload:
     def _problems(self) -> Iterator[str]:
         yield from self._wrong_kinds()
         yield from self._unknown_names()
-        if not self.batch_sizes:
-            yield "batch_sizes: expected at least one, got none"
         if not _is_number(self.measurement_ratio) or not 0.0 < self.measurement_ratio <= 1.0:
             yield f"measurement_ratio: expected a number in (0, 1], got {self.measurement_ratio!r}"
         if self.goal.split not in self.dataset.sizes:
@@ -264,8 +262,13 @@ class Workload:
                 yield f"{name}: expected a {kind.__name__}, got {getattr(self, name)!r}"
         for name in ("num_trials", "group_width", "revision"):
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            if not _is_count(value):
                 yield f"{name}: expected a whole number >= 1, got {value!r}"
+        sizes = self.batch_sizes
+        if not isinstance(sizes, tuple) or not sizes or len({*map(repr, sizes)}) < len(sizes):
+            yield f"batch_sizes: expected one or more, each once, got {sizes!r}"
+        if not _is_mapping(self.search_spaces, _is_count, lambda v: isinstance(v, SearchSpace)):
+            yield f"search_spaces: expected SearchSpaces by batch size, got {self.search_spaces!r}"
 
     def _unknown_names(self) -> Iterator[str]:
         choices: dict[str, Iterable[str]] = {
@@ -277,7 +280,7 @@ class Workload:
         }
         for name, known in choices.items():
             value = getattr(self, name)
-            if value not in known:
+            if not isinstance(value, str) or value not in known:
                 yield f"{name}: expected one of {_listed(known)}, got {value!r}"
 
 
