@@ -17,6 +17,10 @@ from data_parallelism.seeds import fold32
 
 keras = import_keras()
 
+# Until 3.13 `set_random_seed` leaves the generator of unseeded `keras.random` calls as it is, and
+# only a private name can renew it.
+_KERAS_KEEPS_GENERATOR = tuple(map(int, keras.__version__.split(".")[:2])) < (3, 13)
+
 Draw = Callable[[int], np.ndarray]
 
 
@@ -171,14 +175,22 @@ def _global_seed(seed: int) -> Iterator[None]:
     seeded all of them still gives the same numbers at each run.
     """
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
-    keras.utils.set_random_seed(seed)
+    _set_global_seed(seed)
     try:
         yield
     finally:
         random.setstate(python)
-        keras.utils.set_random_seed(random.getrandbits(32))
+        _set_global_seed(random.getrandbits(32))
         random.setstate(python)
         np.random.set_state(numpy)  # noqa: NPY002
+
+
+def _set_global_seed(seed: int) -> None:
+    keras.utils.set_random_seed(seed)
+    if _KERAS_KEEPS_GENERATOR:
+        from keras.src.backend.common import global_state
+
+        global_state.set_global_attribute("global_seed_generator", None)
 
 
 def _checked(model: Any, num_classes: int | None) -> Any:

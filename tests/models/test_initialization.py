@@ -114,6 +114,11 @@ def subclassed():
     return model
 
 
+def two_outputs():
+    i = keras.Input((3,))
+    return keras.Model(i, [k.Dense(3)(i), k.Dense(3)(i)])
+
+
 # Builder, and whether a trial has to build the model again.
 MODELS = {
     "fully connected": (lambda: FullyConnected((16, 16), 0.4)((10,), 3), False),
@@ -289,7 +294,7 @@ def test_constructor_of_variables_is_put_back():
         (lambda: keras.Sequential([k.Dense(3)]), "expected a built model"),
         (lambda: keras.Sequential([keras.Input((4, 5)), k.Dense(3)]), r"got \[\(None, 4, 3\)\]"),
         (lambda: keras.Sequential([keras.Input((4,)), k.Dense(2)]), r"\(batch, 3\), got"),
-        (lambda: (lambda i: keras.Model(i, [i, i]))(keras.Input((3,))), "expected one output"),
+        (two_outputs, "expected one output"),
     ],
 )
 def test_unfit_model(build, problem):
