@@ -37,11 +37,12 @@ run: $(VENV)/.with-report
 PYTEST = cd tests && DP_WHEEL="$$(ls "$(CURDIR)"/dist/*.whl)" \
   ../$(BIN)/python -m pytest -c ../pyproject.toml
 
-# Binaries hold no examples, and one process cannot import two that have a flag in common.
-BINARIES = train analyze prepare
+# These hold no examples, and one process cannot import two binaries that have a flag in common, nor
+# two files called conftest.
+NO_DOCTESTS = data_parallelism/train data_parallelism/analyze data_parallelism/prepare conftest
 
 test: $(VENV)/.with-dev
-	$(PYTEST) --doctest-modules $(BINARIES:%=--ignore-glob='/*/data_parallelism/%.py') \
+	$(PYTEST) --doctest-modules $(NO_DOCTESTS:%=--ignore-glob='/*/%.py') \
 	  --doctest-glob=README.md --pyargs data_parallelism . ../README.md
 
 test-slow: $(VENV)/.with-dev
