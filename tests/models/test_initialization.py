@@ -12,7 +12,7 @@ import tensorflow as tf
 from data_parallelism.errors import UserError
 from data_parallelism.models import FullyConnected, SimpleCnn
 from data_parallelism.models.initialization import InitialWeights
-from data_parallelism.models.layers import Dropout
+from data_parallelism.models.layers import Dropout, replace_keras_dropout
 
 STATM = pathlib.Path("/proc/self/statm")
 k = keras.layers
@@ -114,6 +114,10 @@ def subclassed():
     return model
 
 
+def dense_and_dropout():
+    return keras.Sequential([keras.Input((20,)), k.Dense(16), k.Dropout(0.2), k.Dense(4)])
+
+
 def two_outputs():
     i = keras.Input((3,))
     return keras.Model(i, [k.Dense(3)(i), k.Dense(3)(i)])
@@ -125,6 +129,7 @@ MODELS = {
     "small cnn": (lambda: SimpleCnn("narrow")((8, 8, 1), 3), False),
     "conv and batch norm": (conv_and_batch_norm, False),
     "embedding and lstm": (embedding_and_lstm, False),
+    "dropout replaced": (lambda: replace_keras_dropout(dense_and_dropout()), False),
     "lstm with random bias": (lstm_with_random_bias, True),
     "attention": (attention, False),
     "own weights": (own_weights, False),
