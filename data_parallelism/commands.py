@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from data_parallelism import config as config_module
 from data_parallelism.cadence import measurement_steps
 from data_parallelism.errors import UserError
 from data_parallelism.workload import Workload
+
+if TYPE_CHECKING:
+    from data_parallelism.study import Study
+
+GO_ON = "the same command goes on from the trials that are finished"
 
 
 def list_configs() -> int:
@@ -72,7 +79,7 @@ def train(
     executor: Any = (
         SerialExecutor(workload, seed) if count == 1 else ProcessExecutor(workload, seed, count)
     )
-    with executor, ProgressDisplay() as display:
+    with executor, ProgressDisplay() as display, _stopping_on_signals():
         try:
             studies = run_studies(
                 workload,
@@ -83,14 +90,44 @@ def train(
                 config=config,
             )
         except WorkerLost as error:
-            print(f"dp-train: {error}", file=sys.stderr)
+            print(f"dp-train: {error}; {GO_ON}", file=sys.stderr)
             return 1
-    short = [study for study in studies if study.counts()["complete"] < workload.num_trials]
+        except _Stopped as stopped:
+            print(f"dp-train: stopped by {stopped.signal.name}; {GO_ON}", file=sys.stderr)
+            return 128 + stopped.signal
+    return _exit_code(studies)
+
+
+class _Stopped(Exception):
+    def __init__(self, number: int) -> None:
+        self.signal = signal.Signals(number)
+
+
+@contextlib.contextmanager
+def _stopping_on_signals() -> Iterator[None]:
+    """SIGINT and SIGTERM raise `_Stopped`; a second one acts as it does by default."""
+
+    def stop(number: int, _: Any) -> None:
+        for kind in before:
+            signal.signal(kind, signal.SIG_DFL)
+        raise _Stopped(number)
+
+    before = {kind: signal.signal(kind, stop) for kind in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
+def _exit_code(studies: Sequence[Study]) -> int:
+    """0 if every study has all its trials, else 1 with a line for each that has not."""
+    short = [study for study in studies if study.counts()["complete"] < study.num_trials]
     for study in short:
         print(
             f"dp-train: batch size {study.batch_size}: only {study.counts()['complete']} of "
-            f"{workload.num_trials} trials are COMPLETE after {study.max_trials}, the "
-            "most that are drawn: the search space diverges too often",
+            f"{study.num_trials} trials are COMPLETE after {study.max_trials}, the most that are "
+            "drawn: the search space diverges too often",
             file=sys.stderr,
         )
     return 1 if short else 0

@@ -13,6 +13,7 @@ from rich.table import Table
 from data_parallelism.study import Study
 
 REFRESHES_PER_SECOND = 4
+SECONDS_BETWEEN_LINES = 60
 
 
 class ProgressDisplay:
@@ -26,7 +27,7 @@ class ProgressDisplay:
         self._console = console or Console(stderr=True)
         self._start = time.monotonic()
         self._live: Live | None = None
-        self._shown_at = 0.0
+        self._shown_at = self._start
         self._told: set[int] = set()
         self._share_at_start: float | None = None
 
@@ -52,13 +53,18 @@ class ProgressDisplay:
             self._shown_at = time.monotonic()
 
     def _tell(self, studies: Sequence[Study]) -> None:
+        """A line per closed study, and one a minute for those that run."""
+        now = time.monotonic()
+        is_due = now - self._shown_at > SECONDS_BETWEEN_LINES
         for study in studies:
-            if study.is_closed and study.batch_size not in self._told:
+            is_news = study.is_closed and study.batch_size not in self._told
+            if is_news or (is_due and study.counts()["running"]):
+                cells = (f"{n} {v}" for n, v in zip(COLUMNS, _row(study), strict=True))
+                line = "  ".join([*cells, self._time_left(studies)])
+                print(line, file=self._console.file, flush=True)
+                self._shown_at = now
+            if study.is_closed:
                 self._told.add(study.batch_size)
-                row = "  ".join(
-                    f"{name} {value}" for name, value in zip(COLUMNS, _row(study), strict=True)
-                )
-                print(f"{row}  {self._time_left(studies)}", file=self._console.file, flush=True)
 
     def _table(self, studies: Sequence[Study]) -> Table:
         name = studies[0].workload.name

@@ -290,7 +290,7 @@ def describe(value: Any) -> Any:
         fields = {f.name: describe(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"kind": type(value).__name__, **fields}
     if isinstance(value, functools.partial):
-        arguments = {**dict(enumerate(value.args)), **value.keywords}
+        arguments: dict[Any, Any] = {**dict(enumerate(value.args)), **value.keywords}
         return {"kind": describe(value.func), "arguments": describe(arguments)}
     if callable(value):
         named = value if hasattr(value, "__qualname__") else type(value)

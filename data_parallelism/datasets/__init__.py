@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from data_parallelism.datasets.base import Arrays, Dataset
 from data_parallelism.datasets.digits import Digits
@@ -46,7 +47,7 @@ def named(name: str, data_dir: str | None = None) -> Dataset:
     """
     if name not in DATASETS:
         raise UserError(f"data set: expected one of {', '.join(DATASETS)}, got {name!r}")
-    dataset = DATASETS[name]()
+    dataset: Any = DATASETS[name]()
     if data_dir and any(field.name == "data_dir" for field in dataclasses.fields(dataset)):
-        dataset = dataclasses.replace(dataset, **{"data_dir": data_dir})
+        dataset = dataclasses.replace(dataset, data_dir=data_dir)
     return dataset

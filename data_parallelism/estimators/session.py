@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
+
+import keras
 
 from data_parallelism.errors import UserError
 from data_parallelism.estimators.base import Estimator
@@ -71,7 +74,7 @@ class Session:
         if wanted == REPLICATED:
             return False
         model = self._initial_weights.model
-        if wanted == AUTO and model.count_params() > MAX_VECTORIZED_PARAMETERS:
+        if wanted == AUTO and _num_weights(model) > MAX_VECTORIZED_PARAMETERS:
             return False
         reason = why_not_vectorized(self._workload, model)
         if reason and wanted == VECTORIZED:
@@ -83,13 +86,14 @@ class Session:
         model = self._initial_weights.model
         activations = sum(_num_outputs(layer) for layer in model.layers)
         # Weights, gradients, slots and their copies; activations, their gradients and the inputs.
-        trial_bytes = 4 * (5 * model.count_params() + 3 * batch_size * activations)
+        trial_bytes = 4 * (5 * _num_weights(model) + 3 * batch_size * activations)
         return max(1, min(self._workload.group_width, MAX_GROUP_BYTES // trial_bytes))
+
+
+def _num_weights(model: keras.Model) -> int:
+    return sum(math.prod(variable.shape) for variable in model.trainable_variables)
 
 
 def _num_outputs(layer: object) -> int:
     shape = getattr(getattr(layer, "output", None), "shape", ())
-    count = 1
-    for size in shape[1:]:
-        count *= size or 1
-    return count
+    return math.prod(size or 1 for size in shape[1:])

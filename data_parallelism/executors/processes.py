@@ -115,15 +115,12 @@ class _Worker:
 
     def _lost(self) -> WorkerLost:
         self._process.join(timeout=5)
-        return WorkerLost(
-            f"worker {self.number} ended with exit code {self._process.exitcode}; the same "
-            "command goes on from the trials that are finished"
-        )
+        return WorkerLost(f"worker {self.number} ended with exit code {self._process.exitcode}")
 
 
 def _serve(connection: Any, workload: Workload, seed: int) -> None:
     """The far end: serves one message after another until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group of processes.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal.
     set_up_tensorflow()
     try:
         from data_parallelism.estimators.session import Session
