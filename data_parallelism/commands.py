@@ -66,7 +66,7 @@ def train(
 ) -> int:
     """Runs all studies in local processes and shows their progress."""
     from data_parallelism.executors import ProcessExecutor, SerialExecutor, WorkerLost
-    from data_parallelism.executors.processes import num_cores
+    from data_parallelism.executors.processes import default_num_workers
     from data_parallelism.progress import ProgressDisplay
     from data_parallelism.runner import run_studies
 
@@ -75,7 +75,7 @@ def train(
     if num_workers is not None and num_workers < 1:
         raise UserError(f"--num_workers: expected a number >= 1, got {num_workers}")
     workload.dataset.prepare(lambda line: print(line, file=sys.stderr))
-    count = num_workers or num_cores()
+    count = num_workers or default_num_workers()
     executor: Any = (
         SerialExecutor(workload, seed) if count == 1 else ProcessExecutor(workload, seed, count)
     )

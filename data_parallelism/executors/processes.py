@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.connection
 import os
+import pathlib
 import signal
 from collections.abc import Sequence
 from typing import Any
@@ -21,8 +22,12 @@ from data_parallelism.runtime import set_up_tensorflow
 from data_parallelism.workload import Workload
 
 
-def num_cores() -> int:
-    """Cores that this process may use."""
+def default_num_workers() -> int:
+    """One per core that this process may use; one in all where there is a GPU to share."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    has_gpu = any(pathlib.Path("/proc/driver/nvidia/gpus").glob("*")) and visible not in ("", "-1")
+    if has_gpu:
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
