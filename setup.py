@@ -13,6 +13,7 @@ setup(
     package_dir={"data_parallelism.gin_configs": "gin_configs"},
     package_data={
         "data_parallelism": ["py.typed"],
+        "data_parallelism.analysis": ["*.html"],
         "data_parallelism.reference": ["*.csv", "*.json"],
         "data_parallelism.gin_configs": ["**/*.gin"],
     },
