@@ -15,6 +15,7 @@ from absl import flags
 
 from data_parallelism import cli
 from data_parallelism.analysis import analyze, tables
+from data_parallelism.errors import UserError
 
 FORMATS = {"table": tables.format_table, "json": tables.format_json, "csv": tables.format_csv}
 
@@ -41,6 +42,7 @@ _NUM_TRIALS = flags.DEFINE_integer(
     lower_bound=1,
 )
 _REPORT = flags.DEFINE_string("report", None, "Also write a report in HTML to this file.")
+_PLOT = flags.DEFINE_string("plot", None, "Also draw the curve to this .png, .svg or .pdf file.")
 
 
 def main(argv: Sequence[str]) -> None:
@@ -58,6 +60,13 @@ def main(argv: Sequence[str]) -> None:
 
         write_report(answers, _REPORT.value)
         print(f"report: {_REPORT.value}", file=sys.stderr)
+    if _PLOT.value is not None:
+        from data_parallelism.analysis.figures import draw_steps_to_result
+
+        if len(answers) > 1:
+            raise UserError(f"--plot: expected records of one workload, got {len(answers)}")
+        draw_steps_to_result(answers[0], _PLOT.value)
+        print(f"plot: {_PLOT.value}", file=sys.stderr)
 
 
 def run() -> None:

@@ -40,12 +40,12 @@ def draw_steps_to_result(answer: Answer, path: os.PathLike[str] | str) -> None:
             "expected matplotlib to draw with, which is not installed: "
             "pip install data_parallelism[report]"
         ) from None
-    figure = Figure(figsize=(8, 5.2), layout="constrained")
+    figure = Figure(figsize=(8, 5.8), layout="constrained")
     axes = figure.add_subplot()
     _draw(axes, plot)
     title = f"{format_workload(answer)}\ngoal: {format_goal(answer)}"
     axes.set_title(title, fontsize=11, parse_math=False)
-    axes.legend(fontsize=8, loc="upper right")
+    figure.legend(fontsize=8, loc="outside lower center", ncols=3, frameon=False)
     content = io.BytesIO()
     figure.savefig(content, format=suffix[1:], dpi=150)
     output.write_file(path, content.getvalue())

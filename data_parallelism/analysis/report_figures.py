@@ -14,7 +14,7 @@ from plotly.graph_objects import Figure, Scatter
 from data_parallelism.analysis import plot_data as data
 from data_parallelism.analysis.answer import Answer, StudyAnswer
 from data_parallelism.analysis.study_details import StudyDetails
-from data_parallelism.analysis.tables import format_value
+from data_parallelism.analysis.tables import COLUMNS, format_value
 from data_parallelism.records.schema import Curve, TrialRecord
 from data_parallelism.workload import MINIMIZE, Goal
 
@@ -254,6 +254,7 @@ def _hover_text(study: StudyAnswer) -> str:
     if study.steps_to_result is not None:
         lines += [
             f"steps {study.steps_to_result:,}",
+            *_uncertainty_words(study),
             f"examples {study.examples:,}",
             f"trial {study.trial_id}",
             *_words(study.parameters or {}),
@@ -266,3 +267,12 @@ def _hover_text(study: StudyAnswer) -> str:
 
 def _words(parameters: Mapping[str, Any]) -> list[str]:
     return [f"{name} {format_value(value)}" for name, value in parameters.items()]
+
+
+def _uncertainty_words(study: StudyAnswer) -> list[str]:
+    words = []
+    if study.interval is not None:
+        words.append(f"interval {COLUMNS['interval'](study)}")
+    if study.lower_bound is not None:
+        words.append(f"best of the search space: at least {study.lower_bound:,.0f}")
+    return words
