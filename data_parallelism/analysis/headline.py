@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from data_parallelism.analysis.answer import Answer, StudyAnswer
+from data_parallelism.analysis.answer import Answer
 from data_parallelism.analysis.scaling import AT_LEAST, AT_MOST, ScalingAnswer
 
 PERFECT = {
     None: "Up to a batch size of {0:,}, doubling it about halves the steps",
-    AT_MOST: "Even at a batch size of {0:,}, the smallest that reached the goal, doubling it saves "
-    "less than half of the steps",
+    AT_MOST: "Perfect scaling ends at a batch size of {0:,} already, the smallest that reached the "
+    "goal",
     AT_LEAST: "Doubling the batch size about halves the steps all the way to {0:,}, the largest "
     "that was measured",
 }
 USEFUL = {
     None: "larger ones still help up to {0:,}",
-    AT_MOST: "larger ones hardly help at all",
     AT_LEAST: "larger ones still help at {0:,}, and no end of that is in sight",
 }
+UNKNOWN = "Too few batch sizes reached the goal to say how far a larger batch speeds it up."
+USELESS = "No batch size is much faster than {0:,}, the smallest that reached the goal."
 
 
 def headline(answer: Answer) -> str:
@@ -27,7 +28,9 @@ def headline(answer: Answer) -> str:
     """
     perfect, useful = answer.perfect_scaling_end, answer.max_useful_batch_size
     if perfect.batch_size is None or useful.batch_size is None:
-        return "Too few batch sizes reached the goal to say how far a larger batch speeds it up."
+        return UNKNOWN
+    if useful.bound == AT_MOST:
+        return USELESS.format(useful.batch_size)
     text = PERFECT[perfect.bound].format(perfect.batch_size)
     return f"{text}; {_useful(perfect.batch_size, useful)}{_gain(answer, useful.batch_size)}."
 
@@ -42,15 +45,11 @@ def _useful(perfect_end: int, useful: ScalingAnswer) -> str:
 
 def _gain(answer: Answer, batch_size: int) -> str:
     """What the useful batch size saves against the smallest, or nothing."""
-    reached = [study for study in answer.studies if study.steps_to_result]
-    (useful,) = [study for study in answer.studies if study.batch_size == batch_size]
-    if not reached or not useful.steps_to_result or reached[0] is useful:
-        return ""
-    return (
-        f" (there the goal takes {_steps(useful)}, at a batch size of {reached[0].batch_size:,} it "
-        f"takes {reached[0].steps_to_result:,})"
-    )
-
-
-def _steps(study: StudyAnswer) -> str:
-    return "1 step" if study.steps_to_result == 1 else f"{study.steps_to_result:,} steps"
+    first, *others = [study for study in answer.studies if study.steps_to_result is not None]
+    for study in others:
+        if study.batch_size == batch_size:
+            return (
+                f" (from {first.steps_to_result:,} steps at a batch size of {first.batch_size:,} "
+                f"to {study.steps_to_result:,} at {batch_size:,})"
+            )
+    return ""
