@@ -201,7 +201,7 @@ def _note_split(
         return
     means = estimator.measure(split)
     for position, draft in enumerate(drafts):
-        if due[position]:
+        if due[position] and not draft.has_diverged:  # On a split before this one, perhaps.
             values = {f"{split}/{name}": float(mean[position]) for name, mean in means.items()}
             draft.note_metrics(step, values)
 

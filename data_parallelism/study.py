@@ -134,8 +134,7 @@ class Study:
         return steps / (self._drawn * limit)
 
     def _is_due(self, trial: int) -> bool:
-        known = self.statuses.keys() | self._outcomes.keys() | self._running
-        return trial not in known
+        return self._is_unknown(trial) and trial not in self._running
 
     def _point(self, trial: int) -> dict[str, Any]:
         space = self.workload.space_at(self.batch_size)
@@ -265,7 +264,8 @@ def trial_record(
     """
     end = train_steps if horizon is None else horizon
     last_finite = outcome.last_finite_step
-    has_diverged = last_finite is not None and last_finite < end
+    has_no_curve = not outcome.curve.steps.size  # Not even step 0 was finite.
+    has_diverged = last_finite is not None and (last_finite < end or has_no_curve)
     kept = outcome.curve.steps <= end
     curve = Curve(
         outcome.curve.steps[kept],
