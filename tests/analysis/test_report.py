@@ -1,0 +1,321 @@
+"""The report as a page: what it shows, what it loads, and what it makes of hostile names."""
+
+import dataclasses
+import html.parser
+import json
+import pathlib
+import re
+import sys
+
+import numpy as np
+import pytest
+from etils import epath
+from plotly.offline import get_plotlyjs
+from toy_records import GOAL, NUM_TRIALS, STEPS, make_study, make_trial, make_trials, write_study
+
+from data_parallelism import records
+from data_parallelism.analysis import analyze, answer_from_studies, tables
+from data_parallelism.analysis.headline import headline
+from data_parallelism.analysis.report import write_report
+from data_parallelism.errors import UserError
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> & \"'<b>"
+# Seconds of training and of measuring at each batch size.
+TIMING = {"train_seconds": 6.0, "measure_seconds": 2.0}
+
+
+class Page(html.parser.HTMLParser):
+    """Tags, their attributes and the text in them, of a report without plotly's own script."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.ids, self.addresses, self.scripts = [], [], [], []
+        self.rows, self.texts, self._open = [], {}, []
+        before, self.plotly, after = text.partition(get_plotlyjs())
+        self.feed(before + after)
+
+    def handle_starttag(self, tag, attrs):
+        names = dict(attrs)
+        self.tags.append(tag)
+        self.ids += [names["id"]] if "id" in names else []
+        self.addresses += [names[name] for name in ("src", "href") if name in names]
+        self._open.append(tag if tag != "p" else f"p.{names.get('class')}")
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+        if tag in ("meta", "link", "wbr"):
+            self._open.pop()
+
+    def handle_endtag(self, tag):
+        self._open.pop()
+
+    def handle_data(self, data):
+        inside = self._open[-1] if self._open else ""
+        self.texts.setdefault(inside, []).append(data)
+        if inside in ("td", "th"):
+            self.rows[-1][-1] += data
+
+    def row(self, first, column):
+        """The row that starts with a cell, of the first table that has a column."""
+        start = next(i for i, row in enumerate(self.rows) if column in row)
+        row = next(row for row in self.rows[start + 1 :] if row[0] == first)
+        return dict(zip(self.rows[start], row, strict=True))
+
+    def figure(self, name):
+        """The traces of a plot, as the page holds them."""
+        (script,) = [s for s in self.texts["script"] if re.search(rf'newPlot\(\s*"{name}"', s)]
+        start = script.index("[", script.index("newPlot("))
+        return json.JSONDecoder().raw_decode(script[start:])[0]
+
+    def trace(self, figure, name):
+        (trace,) = [t for t in self.figure(figure) if t.get("name", "").startswith(name)]
+        return trace
+
+
+def report_of(answers, tmp_path):
+    path = tmp_path / "report.html"
+    write_report(answers, path)
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def write_toy_studies(records_dir):
+    for size, steps in STEPS.items():
+        folder = write_study(records_dir, make_study(size, make_trials(steps)))
+        records.write_json(folder / "timing.json", TIMING)
+        records.write_text(folder / "config.gin", "Model.name = 'a < b'\n")
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory):
+    records_dir = tmp_path_factory.mktemp("records")
+    write_toy_studies(records_dir)
+    (answer,) = analyze(records_dir)
+    return answer
+
+
+@pytest.fixture(scope="module")
+def page(answer, tmp_path_factory):
+    return report_of([answer], tmp_path_factory.mktemp("report"))
+
+
+def test_one_file_that_loads_nothing(page):
+    assert page.plotly
+    assert not {"iframe", "object", "embed", "form", "base"} & set(page.tags)
+    assert set(page.addresses) == {"data:,"}
+    assert not re.search(r"url\(|@import|https?:", "".join(page.texts["style"]))
+    assert all(not re.search(r"fetch|import\(|XMLHttp", s) for s in page.texts["script"])
+
+
+def test_no_button_sends_the_data_away(page):
+    (script,) = [s for s in page.texts["script"] if '"curve-0"' in s]
+    (buttons,) = re.findall(r'"modeBarButtons":\s*(\[\[.*?\]\])', script)
+    assert json.loads(buttons) == [["toImage", "zoom2d", "pan2d", "resetScale2d"]]
+
+
+def test_the_answer_in_words(page, answer):
+    assert page.texts["p.answer"] == [headline(answer)]
+    assert page.texts["li"] == tables.sentences(answer)
+    assert page.texts["h2"] == ["toy / fc / momentum"]
+    assert "val/classification_error < 0.05" in page.texts["code"]
+
+
+def test_a_row_for_each_batch_size(page):
+    row = page.row("16", "sample efficiency")
+    assert (row["steps"], row["examples"], row["trial"]) == ("100", "1,600", "12")
+    assert (row["interval"], row["reached"]) == ("100 to 140 (20%)", "19 of 20")
+    assert (row["complete"], row["diverged"], row["incomplete"]) == ("20", "1", "0")
+    assert (row["best"], row["test"], row["sample efficiency"]) == ("0.04", "0.06", "100%")
+    assert (row["learning_rate"], row["momentum"]) == ("0.07499", "0.75")
+    assert page.row("64", "steps")["sample efficiency"] == "62%"
+    never = page.row("4,096", "sample efficiency")
+    assert (never["steps"], never["examples"], never["learning_rate"]) == ("never", "-", "-")
+
+
+def test_an_edge_is_named_in_its_cell(tmp_path):
+    # All are at the low end of the learning rate, and in the middle of the momentum.
+    at_edge = [
+        make_trial(i, 50 + i, parameters={"learning_rate": 0.0011, "momentum": 0.7})
+        for i in range(NUM_TRIALS)
+    ]
+    studies = [make_study(8, at_edge), make_study(16, make_trials(25))]
+    page = report_of([answer_from_studies(studies)], tmp_path)
+    assert page.row("8", "learning_rate")["learning_rate"] == "0.0011 (low edge)"
+    assert page.row("8", "learning_rate")["momentum"] == "0.7"
+    assert page.row("16", "learning_rate")["learning_rate"] == "0.07499"
+
+
+def test_the_curve_and_its_hover_text(page):
+    curve = page.trace("curve-0", "steps to result")
+    reached = {size: steps for size, steps in STEPS.items() if steps}
+    assert dict(zip(curve["x"], curve["y"], strict=True)) == reached
+    assert curve["hovertext"][2].split("<br>") == [
+        "batch size 16", "steps 100", "interval 100 to 140 (20%)",
+        "best of the search space: at least 0", "examples 1,600", "trial 12",
+        "learning_rate 0.07499", "momentum 0.75", "19 of 20 trials reached the goal",
+    ]  # fmt: skip
+    never = page.trace("curve-0", "goal never reached")
+    assert never["x"] == [4096]
+    assert "0 of 20 trials reached the goal" in never["hovertext"][0]
+
+
+def test_what_else_the_plot_shows(page):
+    perfect = page.trace("curve-0", "perfect scaling")
+    assert (perfect["x"][0], perfect["y"][0]) == (1, 1600)
+    bars = page.trace("curve-0", "interval")
+    assert (bars["x"][6:9], bars["y"][6:9]) == ([16, 16, None], [100, 140, None])
+    for name, size in (("end of perfect scaling: 16", 16), ("largest useful batch size: 64", 64)):
+        assert page.trace("curve-0", name)["x"] == [size, size]
+    symbols = [page.trace("curve-0", name)["marker"]["symbol"] for name in ("end", "largest")]
+    assert symbols[0][0] != symbols[1][0]
+
+
+def test_learning_curves_of_the_best_trials(page):
+    figure = page.figure("learning-0")
+    best = [trace for trace in figure if trace.get("legendgroup") == "16"]
+    titles = [t["hovertemplate"].split("<br>")[0] for t in best if "hovertemplate" in t]
+    # The winner comes last, so that it lies on top; 11 and 13 tie.
+    assert titles == [f"batch size 16, trial {trial}" for trial in (13, 11, 12)]
+    assert (best[2]["x"], best[2]["y"]) == ([100, 10_000], [0.04, 0.04])
+    passages = page.trace("learning-0", "16")
+    assert passages["x"] == [100, 110, 110]
+    assert page.trace("learning-0", "4,096")["x"] == [None]
+
+
+def test_time_and_its_share_of_measuring(page):
+    row = page.row("16", "step budget")
+    assert (row["step budget"], row["race stopped at"]) == ("10,000", "-")
+    assert (row["steps trained"], row["steps saved"]) == ("200,005", "0")
+    assert (row["training"], row["measuring"]) == ("6.0 s", "2.0 s")
+    assert row["share of measuring"] == "25%"
+    total = page.row("total", "step budget")
+    assert (total["steps trained"], total["training"]) == ("1,400,035", "42.0 s")
+    assert (total["measuring"], total["share of measuring"]) == ("14.0 s", "25%")
+
+
+def test_settings_and_configs(page):
+    assert page.row("learning_rate", "setting")["value"] == "0.001 to 1, log scale"
+    assert page.row("num_trials", "setting")["value"] == "20"
+    assert page.texts["pre"] == ["Model.name = 'a < b'\n"]
+    assert page.texts["summary"] == [f"config.gin of batch size {', '.join(map(str, STEPS))}"]
+
+
+def test_settings_that_differ_name_their_batch_sizes(tmp_path):
+    write_toy_studies(tmp_path)
+    write_study(tmp_path, make_study(8192, make_trials(40), seed=7, versions={"keras": "3.8"}))
+    page = report_of(analyze(tmp_path), tmp_path)
+    assert page.row("seed (batch size 8192)", "setting")["value"] == "7"
+    assert page.row("versions (batch size 8192)", "setting")["value"] == "keras 3.8"
+    assert page.row("num_trials", "setting")["value"] == "20"
+
+
+def test_what_cannot_be_read_is_left_out(tmp_path):
+    write_toy_studies(tmp_path / "records")
+    (answer,) = analyze(tmp_path / "records")
+    for size, folder in answer.folders.items():
+        if size != 16:
+            records.write_text(f"{folder}/timing.json", '{"train_seconds": "soon"}')
+            (pathlib.Path(folder) / "config.gin").unlink()
+    page = report_of([answer], tmp_path)
+    assert page.row("64", "step budget")["training"] == "-"
+    assert page.row("total", "step budget")["training"] == "6.0 s"
+    assert page.texts["summary"] == ["config.gin of batch size 16"]
+
+
+def test_answers_that_were_not_read_from_folders(studies, tmp_path):
+    page = report_of([answer_from_studies(studies)], tmp_path)
+    assert page.texts["h3"] == ["Batch sizes", "Time spent", "Settings"]
+    assert page.row("16", "step budget")["training"] == "-"
+    assert page.row("seed", "setting")["value"] == "0"
+
+
+def test_several_workloads_have_a_section_each(answer, tmp_path):
+    other = answer_from_studies([make_study(4, make_trials(9), model="zz")])
+    page = report_of([answer, other], tmp_path)
+    assert page.texts["h2"] == ["toy / fc / momentum", "toy / zz / momentum"]
+    assert page.texts["a"] == page.texts["h2"]
+    assert len(set(page.ids)) == len(page.ids)
+    assert set(page.addresses) == {"data:,", "#workload-0", "#workload-1"}
+    assert {"workload-0", "workload-1"} <= set(page.ids)
+    assert page.trace("curve-1", "steps to result")["y"] == [9]
+
+
+def test_hostile_names_are_text(tmp_path):
+    def written(name, metric, folder):
+        folder.mkdir()
+        trials = [
+            make_trial(i, 40 + i, parameters={name: 0.1, "momentum": 0.6})
+            for i in range(NUM_TRIALS)
+        ]
+        trials = [
+            dataclasses.replace(
+                trial,
+                curve=dataclasses.replace(trial.curve, metrics={metric: np.float32([0.9, 0.1, 0])}),
+            )
+            for trial in trials
+        ]
+        study = make_study(
+            8, trials, dataset=name, model=name, goal={**GOAL, "metric": metric},
+            parameter_configs={}, versions={name: name}, note=name,
+        )  # fmt: skip
+        answer = answer_from_studies([study])
+        answer = dataclasses.replace(answer, left_out=(name,))
+        return report_of([answer], folder)
+
+    page = written(HOSTILE, f"val/{HOSTILE}", tmp_path / "hostile")
+    harmless = written("name", "val/metric", tmp_path / "harmless")
+    assert page.tags == harmless.tags
+    assert page.texts["h2"] == [f"{HOSTILE} / {HOSTILE} / momentum"]
+    assert page.row("note", "setting")["value"] == HOSTILE
+    # Plotly shows a few tags as markup, so they are escaped for it as well.
+    text = page.trace("curve-0", "steps to result")["hovertext"][0]
+    assert "<" not in text.replace("<br>", "") and "&lt;img" in text
+
+
+def test_no_batch_size_reached_the_goal(tmp_path):
+    for size in (1, 4):
+        write_study(tmp_path / "never", make_study(size, make_trials(None)))
+    page = report_of(analyze(tmp_path / "never"), tmp_path)
+    assert page.texts["p.answer"][0].startswith("Too few batch sizes reached the goal")
+    assert "curve-0" not in page.ids and "learning-0" in page.ids
+    assert page.row("4", "best")["best"] == "0.9"
+
+
+def test_equal_answers_give_equal_files(answer, tmp_path):
+    for name in ("a", "b"):
+        write_report([answer], tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_an_older_report_is_replaced_as_a_whole(answer, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("disk full")
+
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(epath.Path(path)), "replace", fail)
+        with pytest.raises(UserError, match=r"report\.html: cannot be written \(disk full\)"):
+            write_report([answer], path)
+    assert path.read_text() == "old"
+    write_report([answer], path)
+    assert path.read_text().startswith("<!DOCTYPE html>")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("missing/report.html", "in a folder that exists"), (".", "got a folder")],
+)
+def test_where_no_report_can_be(answer, tmp_path, name, message):
+    with pytest.raises(UserError, match=message) as caught:
+        write_report([answer], tmp_path / name)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "missing").exists()
+
+
+def test_without_plotly(answer, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(UserError, match=r"pip install data_parallelism\[report\]") as caught:
+        write_report([answer], tmp_path / "report.html")
+    assert "\n" not in str(caught.value)
