@@ -57,7 +57,7 @@ class Step:
         step: tf.Tensor,
         batch_size: int,
     ) -> tuple[list[tf.Tensor], list[tf.Tensor], tf.Tensor]:
-        """Gradients of the mean loss over the global batch.
+        """Gradients of the mean loss over the global batch, plus the model's own penalties.
 
         Args:
             weights: of the model's trainable variables.
@@ -75,12 +75,13 @@ class Step:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(weights)
             values = self._filled(state, key, step)
-            logits, values = self.model.stateless_call(
-                weights, values, self._preprocess(inputs), training=True
+            logits, values, penalties = self.model.stateless_call(
+                weights, values, self._preprocess(inputs), training=True, return_losses=True
             )
             losses = self.loss.per_example(logits, labels, metaparameters)
-            loss = tf.reduce_sum(losses) / float(batch_size)
-        return tape.gradient(loss, weights), [values[i] for i in self.state_slots], loss
+            loss = tf.add_n([tf.reduce_sum(losses) / float(batch_size), *penalties])
+        gradients = tape.gradient(loss, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        return gradients, [values[i] for i in self.state_slots], loss
 
     def metaparameters_at(self, step: tf.Tensor, metaparameters: Metaparameters) -> Metaparameters:
         """The metaparameters of one step, with the learning rate as the schedule has it."""

@@ -174,33 +174,43 @@ def why_not_vectorized(workload: Workload, model: keras.Model) -> str | None:
     if random:
         return f"random layers whose state is Keras' own ({', '.join(random)})"
     step = Step(workload, model)
-    specs = [tf.TensorSpec([2, *v.shape], v.dtype) for v in model.trainable_variables]
     train = workload.dataset.split("train")
 
-    def one(weights: list[tf.Tensor]) -> list[tf.Tensor]:
-        state = [tf.convert_to_tensor(model.non_trainable_variables[i]) for i in step.state_slots]
-        zero = tf.zeros([], tf.int32)
-        hp = dict.fromkeys(workload.space_at(workload.batch_sizes[0]).parameters, tf.ones([]))
-        gradients, _, _ = step.gradients(
+    def one(trial: Any) -> Any:
+        weights, state, inputs, labels, metaparameters, key = trial
+        return step.gradients(
             weights,
             state,
-            train.inputs[:2],
-            train.labels[:2],
-            hp,
-            key=tf.zeros([], tf.uint32),
-            step=zero,
+            inputs,
+            labels,
+            metaparameters,
+            key=key,
+            step=tf.zeros([], tf.int32),
             batch_size=2,
         )
-        return gradients
 
+    state = [model.non_trainable_variables[slot] for slot in step.state_slots]
+    names = workload.space_at(workload.batch_sizes[0]).parameters
+    specs = (
+        [tf.TensorSpec([2, *v.shape], v.dtype) for v in model.trainable_variables],
+        [tf.TensorSpec([2, *v.shape], v.dtype) for v in state],
+        tf.TensorSpec([2, 2, *train.inputs.shape[1:]], train.inputs.dtype),
+        tf.TensorSpec([2, 2], tf.int32),
+        dict.fromkeys(names, tf.TensorSpec([2], tf.float32)),
+        tf.TensorSpec([2], tf.uint32),
+    )
     mapped = tf.function(
-        lambda weights: tf.vectorized_map(one, weights, fallback_to_while_loop=False),
+        lambda *trials: tf.vectorized_map(one, trials, fallback_to_while_loop=False),
         autograph=False,
     )
+    logger = tf.get_logger()
+    was_disabled, logger.disabled = logger.disabled, True  # It tells all about the operation.
     try:
-        mapped.get_concrete_function(specs)
+        mapped.get_concrete_function(*specs)
     except (ValueError, NotImplementedError) as error:
         return f"an operation without a rule for stacked weights ({str(error).splitlines()[0]})"
+    finally:
+        logger.disabled = was_disabled
     return None
 
 
