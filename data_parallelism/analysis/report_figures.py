@@ -82,7 +82,8 @@ def learning_curves_figure(details: Sequence[StudyDetails], goal: Goal) -> Figur
     values = [value for trace in figure.data for value in trace.y if value is not None]
     positive = goal.direction == MINIMIZE and min(values) > 0
     figure.update_xaxes(_log2_axis(min(steps) / 1.1, max(steps) * 1.1))
-    figure.update_yaxes(_log_axis() if positive else {})
+    if positive:
+        figure.update_yaxes(_log_axis())
     figure.add_hline(goal.threshold, line={"color": data.GREY, "dash": "dash", "width": 1})
     return figure
 

@@ -17,10 +17,15 @@ from data_parallelism import records
 from data_parallelism.analysis import analyze, answer_from_studies, tables
 from data_parallelism.analysis.headline import headline
 from data_parallelism.analysis.report import write_report
+from data_parallelism.analysis.report_figures import learning_curves_figure
+from data_parallelism.analysis.study_details import read_details
 from data_parallelism.errors import UserError
+from data_parallelism.records.schema import Curve
+from data_parallelism.workload import Goal
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> & \"'<b>"
 # Seconds of training and of measuring at each batch size.
+ZERO = Curve(np.array([0, 5]), {GOAL["metric"]: np.float32([0.9, 0.0])})
 TIMING = {"train_seconds": 6.0, "measure_seconds": 2.0}
 
 
@@ -180,6 +185,18 @@ def test_learning_curves_of_the_best_trials(page):
     passages = page.trace("learning-0", "16")
     assert passages["x"] == [100, 110, 110]
     assert page.trace("learning-0", "4,096")["x"] == [None]
+
+
+def test_axes_of_learning_curves(answer):
+    details = read_details(answer)
+    axis = learning_curves_figure(details, answer.goal).layout.yaxis
+    assert axis.type == "log"
+    # An error of 0 has no logarithm, and an accuracy is best seen as it is.
+    details[0] = dataclasses.replace(details[0], best=(make_trial(0, 5, curve=ZERO),))
+    assert learning_curves_figure(details, answer.goal).layout.yaxis.type is None
+    accuracy = Goal(answer.goal.metric, 0.9, "maximize")
+    assert learning_curves_figure(details[1:], accuracy).layout.yaxis.type is None
+    assert learning_curves_figure(details, Goal("val/other", 0.9, "minimize")) is None
 
 
 def test_time_and_its_share_of_measuring(page):
