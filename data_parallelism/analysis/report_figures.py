@@ -141,12 +141,12 @@ def _intervals(plot: data.PlotData) -> list[Scatter]:
     return [
         Scatter(
             x=[x for s in studies for x in (s.batch_size, s.batch_size, None)],
-            y=[y for s in studies for y in (data.steps_of(s), data.interval_end(s), None)],
+            y=[y for s in studies for y in (data.interval_end(s), data.steps_of(s), None)],
             name=name,
             mode="lines+markers",
             line={"color": data.BLUE, "width": 1.2},
             marker={
-                "symbol": [one for _ in studies for one in ("line-ew-open", symbol, "circle")],
+                "symbol": [one for _ in studies for one in (symbol, "line-ew-open", "circle")],
                 "size": 9,
             },
             hoverinfo="skip",

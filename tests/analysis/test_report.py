@@ -168,7 +168,7 @@ def test_what_else_the_plot_shows(page):
     perfect = page.trace("curve-0", "perfect scaling")
     assert (perfect["x"][0], perfect["y"][0]) == (1, 1600)
     bars = page.trace("curve-0", "interval")
-    assert (bars["x"][6:9], bars["y"][6:9]) == ([16, 16, None], [100, 140, None])
+    assert (bars["x"][6:9], bars["y"][6:9]) == ([16, 16, None], [140, 100, None])
     for name, size in (("end of perfect scaling: 16", 16), ("largest useful batch size: 64", 64)):
         assert page.trace("curve-0", name)["x"] == [size, size]
     symbols = [page.trace("curve-0", name)["marker"]["symbol"] for name in ("end", "largest")]
