@@ -4,6 +4,9 @@ Name a `Workload`, train its studies with `run_studies`, and read the answer wit
 binaries `dp-train`, `dp-analyze` and `dp-prepare` do the same from gin files and flags.
 """
 
+import sys
+import types
+
 from data_parallelism.analysis.answer import Answer, analyze
 from data_parallelism.errors import UserError
 from data_parallelism.runner import run_studies, run_study
@@ -24,3 +27,14 @@ __all__ = [
     "run_studies",
     "run_study",
 ]
+
+
+class _Package(types.ModuleType):
+    """Keeps `analyze` the function, where loading the binary of that name would replace it."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name != "analyze" or not isinstance(value, types.ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
