@@ -137,10 +137,11 @@ def test_bad_input_is_one_line(tmp_path, records_dir, arguments, words, monkeypa
 
 def test_starts_without_the_slow_libraries(records_dir):
     code = (
-        "import data_parallelism.analyze as analyze\n"
+        "import data_parallelism.analyze\n"
+        "from data_parallelism import analyze\n"
         "slow = {'tensorflow', 'keras', 'sklearn', 'matplotlib', 'plotly'}\n"
         "assert not (slow | {'scipy'}) & set(sys.modules)\n"
-        "print(analyze.analyze(sys.argv[1])[0].studies[0].steps_to_result)\n"
+        "print(analyze(sys.argv[1])[0].studies[0].steps_to_result)\n"
         "assert not slow & set(sys.modules)\n"
     )
     done = run(str(records_dir), code=code)

@@ -126,9 +126,10 @@ def _studies_part(answer: Answer, details: Details, name: str) -> str:
     table = _table([*COLUMNS, "sample efficiency", *parameters], rows, faint=never)
     return table + _note(
         "Interval: steps that the best share of the search space needs, the share in brackets; "
-        "? where too few trials reached the goal to tell. Best: the best value of the goal's "
-        "metric in any trial. Test: the test metric where the goal was reached first. Sample "
-        "efficiency: the fewest examples at any batch size, as a share of those at this one."
+        ">H where a race stopped at step H before it was known, ? where no trial tells. Best: the "
+        "best value of the goal's metric in any trial. Test: the test metric where the goal was "
+        "reached first. Sample efficiency: the fewest examples at any batch size, as a share of "
+        "those at this one."
     )
 
 

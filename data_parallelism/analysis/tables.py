@@ -134,7 +134,7 @@ def _lines(answer: Answer) -> Iterator[str]:
         yield "  ".join([*cells, row[-1]]).rstrip()
     yield ""
     yield "interval: steps that the best share of the search space needs, the share in brackets;"
-    yield "          ? where too few trials reached the goal to tell"
+    yield "          >H where a race stopped at step H before it was known, ? where no trial tells"
     yield ""
     yield from sentences(answer)
 
@@ -233,7 +233,8 @@ def _interval(study: StudyAnswer) -> str:
     if study.interval is None or study.share is None:
         return "-"
     low, high = study.interval
-    return f"{low} to {'?' if high is None else high} ({study.share:.0%})"
+    unknown = "?" if study.horizon is None else f">{study.horizon}"
+    return f"{low} to {unknown if high is None else high} ({study.share:.0%})"
 
 
 def _listed(sizes: Sequence[int]) -> str:
