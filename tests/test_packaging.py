@@ -136,7 +136,7 @@ def test_console_scripts_show_help_without_tensorflow(wheel):
     for name, target in scripts["console_scripts"].items():
         module, _, function = target.partition(":")
         done = _without_tensorflow(
-            f"sys.argv = [{name!r}, '--help']\nimport {module}\n{module}.{function}()"
+            f"sys.argv = [{name!r}, '--help']\nfrom {module} import {function}\n{function}()"
         )
         assert (done.returncode, done.stderr) == (0, "")
         assert "--" in done.stdout
