@@ -1,0 +1,74 @@
+"""Which estimator trains a workload, and how many trials at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import keras
+import pytest
+from plain_loop import blob_workload
+
+from data_parallelism.errors import UserError
+from data_parallelism.estimators.session import Session
+from data_parallelism.estimators.vectorized import why_not_vectorized
+
+layers = keras.layers
+
+
+def convolution(input_shape: Any, num_classes: int) -> Any:
+    middle = [layers.Reshape((*input_shape, 1)), layers.Conv1D(2, 3), layers.Flatten()]
+    return keras.Sequential([keras.Input(input_shape), *middle, layers.Dense(num_classes)])
+
+
+def noise(input_shape: Any, num_classes: int) -> Any:
+    middle = layers.GaussianNoise(0.1)
+    return keras.Sequential([keras.Input(input_shape), middle, layers.Dense(num_classes)])
+
+
+def large(input_shape: Any, num_classes: int) -> Any:
+    middle = map(layers.Dense, [1000, 500])
+    return keras.Sequential([keras.Input(input_shape), *middle, layers.Dense(num_classes)])
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        (convolution, "an operation without a rule for stacked weights"),
+        (noise, "random layers whose state is Keras' own"),
+    ],
+)
+def test_what_does_not_vectorize_is_never_run_in_a_loop_instead(part, words, capfd):
+    workload = blob_workload(model=part)
+    session = Session(workload, seed=0)
+    reason = why_not_vectorized(workload, session._initial_weights.model)
+    assert reason.startswith(words) and "\n" not in reason
+    assert session.plan(8).estimator == "replicated"
+    forced = Session(dataclasses.replace(workload, estimator="vectorized"), seed=0)
+    with pytest.raises(UserError, match="expected a model that vectorizes") as error:
+        forced.plan(8)
+    assert words in str(error.value) and "\n" not in str(error.value)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_large_model_is_not_vectorized_unless_it_is_asked_for():
+    assert Session(blob_workload(model=large), 0).plan(8).estimator == "replicated"
+    forced = blob_workload(model=large, estimator="vectorized")
+    assert Session(forced, 0).plan(8).estimator == "vectorized"
+
+
+def test_groups_are_as_wide_as_asked_for_or_as_memory_allows():
+    session = Session(blob_workload(group_width=7), seed=0)
+    widths = [session.plan(batch_size).width for batch_size in (8, 10**6, 10**7, 10**9)]
+    assert widths[0] == 7
+    assert widths == sorted(widths, reverse=True)
+    assert 1 <= widths[2] < 7 and widths[3] == 1
+    assert Session(blob_workload(estimator="replicated"), seed=0).plan(8).width == 1
+
+
+def test_a_plan_tells_what_the_bits_depend_on():
+    platform = Session(blob_workload(), seed=0).plan(8).platform
+    assert {"device", "precision", "num_threads", "instruction_set", "results_version"} <= {
+        *platform
+    }
+    assert {"tensorflow", "keras", "numpy", "scipy", "python"} <= {*platform["versions"]}
