@@ -1,0 +1,278 @@
+"""What a workload says of itself, and what it refuses, each in one line."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from fake_trials import toy_data, toy_model, toy_workload
+
+from data_parallelism.datasets import Digits, FunctionDataset, Mnist
+from data_parallelism.errors import UserError
+from data_parallelism.models import FullyConnected
+from data_parallelism.search import Metaparameter, SearchSpace
+from data_parallelism.workload import MAXIMIZE, Budget, Goal, Workload, describe
+
+GOAL = "val/classification_error"
+MOMENTUM = {"learning_rate": ("log", 0.1, 1.0), "momentum": ("linear", 0.0, 0.9)}
+
+
+def workload(**settings):
+    return toy_workload(5, 100, "budget", **settings)
+
+
+@pytest.mark.parametrize(
+    ("direction", "values", "reached"),
+    [
+        ("minimize", [0.049, 0.05, 0.051, math.nan, math.inf], [True, False, False, False, False]),
+        ("maximize", [0.049, 0.05, 0.051, math.nan, math.inf], [False, False, True, False, False]),
+    ],
+)
+def test_a_goal_is_passed_strictly(direction, values, reached):
+    goal = Goal(GOAL, 0.05, direction)
+    assert goal.is_reached(values).tolist() == reached
+    assert [goal.is_reached(value) for value in values] == reached
+    assert goal.split == "val"
+
+
+def test_a_goal_of_float32_values_is_passed_strictly():
+    """0.05 as float32 is above 0.05, and 0.1 as well: equality never counts as better."""
+    assert not Goal(GOAL, 0.05).is_reached(np.float32([0.05])).any()
+    assert not Goal(GOAL, 0.1).is_reached(np.float32([0.1])).any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((5, 0.1), "Goal.metric: expected SPLIT/METRIC with SPLIT one of train, val, test, got 5"),
+        (("error", 0.1), "Goal.metric: expected SPLIT/METRIC"),
+        (("valid/error", 0.1), "Goal.metric: expected SPLIT/METRIC"),
+        (("val/", 0.1), "Goal.metric: expected SPLIT/METRIC"),
+        ((GOAL, "0.1"), "Goal.threshold: expected a finite number, got '0.1'"),
+        ((GOAL, math.nan), "Goal.threshold: expected a finite number, got nan"),
+        ((GOAL, True), "Goal.threshold: expected a finite number, got True"),
+        ((GOAL, 0.1, "down"), "Goal.direction: expected 'minimize' or 'maximize', got 'down'"),
+    ],
+)
+def test_a_bad_goal_is_refused(arguments, words):
+    assert_refused(lambda: Goal(*arguments), words)
+
+
+def test_budgets_round_up():
+    budget = Budget(steps=10.5, examples=100, per_batch_size={8: 7})
+    assert budget.train_steps(1) == 111
+    assert budget.train_steps(64) == 13
+    assert budget.train_steps(8) == 7
+    assert Budget(examples=1e-9).train_steps(10**6) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "Budget: expected steps, examples or per_batch_size, got none of them"),
+        ({"steps": -1}, "Budget.steps: expected a number >= 0, got -1"),
+        ({"steps": math.inf}, "Budget.steps: expected a number >= 0, got inf"),
+        ({"examples": "many"}, "Budget.examples: expected a number >= 0, got 'many'"),
+        ({"steps": 1, "per_batch_size": 8}, "Budget.per_batch_size: expected whole numbers"),
+        ({"steps": 1, "per_batch_size": {"8": 8}}, "Budget.per_batch_size: expected whole numbers"),
+        ({"steps": 1, "per_batch_size": {8: 0}}, "Budget.per_batch_size: expected whole numbers"),
+        ({"steps": 1, "per_batch_size": {8: 1.5}}, "Budget.per_batch_size: expected whole numbers"),
+    ],
+)
+def test_a_bad_budget_is_refused(arguments, words):
+    assert_refused(lambda: Budget(**arguments), words)
+
+
+def test_a_batch_size_without_a_budget_is_refused():
+    budget = Budget(per_batch_size={1: 5})
+    assert_refused(
+        lambda: workload(budget=budget), "Budget: expected steps at batch size 2, got none"
+    )
+    assert workload(budget=budget, batch_sizes=(1,)).budget.train_steps(1) == 5
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"dataset": 3}, "dataset: expected a Dataset or a function"),
+        ({"model": "fc"}, "Workload.model: expected a function that builds a Keras model"),
+        ({"optimizer": "adam"}, "Workload.optimizer: expected one of momentum, nesterov_momentum"),
+        ({"optimizer": ["sgd"]}, "Workload.optimizer: expected one of"),
+        ({"schedule": "cosine"}, "Workload.schedule: expected one of constant, linear_decay"),
+        ({"loss": "mse"}, "Workload.loss: expected one of softmax_cross_entropy, got 'mse'"),
+        ({"stop_rule": "never"}, "Workload.stop_rule: expected one of budget, race, got 'never'"),
+        ({"estimator": "both"}, "Workload.estimator: expected one of auto, replicated, vectorized"),
+        ({"goal": 0.1}, "Workload.goal: expected a Goal, got 0.1"),
+        ({"goal": Goal("val/accuracy", 1)}, "expected one of the metrics classification_error"),
+        ({"budget": 100}, "Workload.budget: expected a Budget, got 100"),
+        ({"search_space": MOMENTUM}, "Workload.search_space: expected a SearchSpace"),
+        (
+            {"search_spaces": {"2": SearchSpace({})}},
+            "Workload.search_spaces: expected SearchSpaces",
+        ),
+        ({"search_spaces": {2: {}}}, "Workload.search_spaces: expected SearchSpaces by batch size"),
+        ({"batch_sizes": ()}, "Workload.batch_sizes: expected one or more, each once, got ()"),
+        ({"batch_sizes": 2}, "Workload.batch_sizes: expected one or more, each once, got 2"),
+        ({"batch_sizes": (1, 2, 1)}, "Workload.batch_sizes: expected one or more, each once"),
+        ({"batch_sizes": (0,)}, "batch size: expected a whole number >= 1, got 0"),
+        ({"batch_sizes": (1.0,)}, "batch size: expected a whole number >= 1, got 1.0"),
+        ({"batch_sizes": (True,)}, "batch size: expected a whole number >= 1, got True"),
+        ({"batch_sizes": ("2",)}, "batch size: expected a whole number >= 1, got '2'"),
+        ({"batch_sizes": (3,)}, "expected at most the 2 training examples of toy_data, got 3"),
+        ({"num_trials": 0}, "Workload.num_trials: expected a whole number >= 1, got 0"),
+        ({"num_trials": 2.0}, "Workload.num_trials: expected a whole number >= 1, got 2.0"),
+        ({"group_width": 0}, "Workload.group_width: expected a whole number >= 1, got 0"),
+        ({"revision": True}, "Workload.revision: expected a whole number >= 1, got True"),
+        ({"measurement_ratio": 0}, "Workload.measurement_ratio: expected a number in (0, 1]"),
+        ({"measurement_ratio": 1.1}, "Workload.measurement_ratio: expected a number in (0, 1]"),
+        ({"measurement_ratio": "3%"}, "Workload.measurement_ratio: expected a number in (0, 1]"),
+    ],
+)
+def test_a_bad_setting_is_refused(settings, words):
+    assert_refused(lambda: workload(**settings), words)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"search_space": SearchSpace({})}, "expected learning_rate and perhaps label_smoothing"),
+        ({"optimizer": "momentum"}, "expected learning_rate, momentum and perhaps"),
+        ({"search_space": SearchSpace(MOMENTUM)}, "got learning_rate, momentum"),
+        (
+            {"schedule": "linear_decay"},
+            "expected end_learning_rate_factor, learning_rate, learning_rate_decay_steps",
+        ),
+        ({"search_spaces": {2: SearchSpace(MOMENTUM)}}, "SearchSpace at batch size 2: expected"),
+        (
+            {"search_space": SearchSpace({"learning_rate": ("discrete", "low", "high")})},
+            "SearchSpace at batch size 2: learning_rate: expected numbers, got ('low', 'high')",
+        ),
+        (
+            {"search_space": SearchSpace({"learning_rate": ("fixed", None)})},
+            "SearchSpace at batch size 2: learning_rate: expected numbers, got (None,)",
+        ),
+    ],
+)
+def test_a_space_of_other_metaparameters_is_refused(settings, words):
+    assert_refused(lambda: workload(**settings), words)
+
+
+def test_a_goal_on_a_split_that_is_not_there_is_refused():
+    assert_refused(
+        lambda: workload(dataset=without_test, goal=Goal("test/classification_error", 0.1)),
+        "Workload.goal: expected a metric of train, val, got 'test/classification_error'",
+    )
+
+
+def test_a_space_may_replace_another_at_one_batch_size():
+    other = SearchSpace({"learning_rate": ("fixed", 0.5), "label_smoothing": ("linear", 0.0, 0.2)})
+    mixed = workload(batch_sizes=[1, 2], search_spaces={1: other})
+    assert mixed.batch_sizes == (1, 2)
+    assert mixed.space_at(1) is other
+    assert mixed.space_at(2) is mixed.search_space
+
+
+def test_a_data_set_may_come_as_a_function_a_class_or_a_value():
+    assert workload().dataset == FunctionDataset(toy_data)
+    assert workload(dataset=Digits).dataset == workload(dataset=Digits()).dataset == Digits()
+
+
+class Builder:
+    """A model builder that is no function."""
+
+    def __call__(self, input_shape, num_classes):
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "described"),
+    [
+        (toy_model, "toy_model", "fake_trials.toy_model"),
+        (
+            functools.partial(toy_model, num_classes=3),
+            "toy_model",
+            {"kind": "fake_trials.toy_model", "arguments": {"num_classes": 3}},
+        ),
+        (
+            functools.partial(toy_model, (3, 4)),
+            "toy_model",
+            {"kind": "fake_trials.toy_model", "arguments": {"0": [3, 4]}},
+        ),
+        (
+            FullyConnected((3, 4), 0.5),
+            "fc_3_4",
+            {"kind": "FullyConnected", "hidden_sizes": [3, 4], "dropout_rate": 0.5},
+        ),
+        (Builder(), "model", "test_workload.Builder"),
+    ],
+)
+def test_models_are_named_and_described(model, name, described):
+    one = workload(model=model)
+    assert one.model_name == name
+    assert one.name == f"toy_data/{name}/sgd"
+    description = one.description()
+    assert description["model"] == described
+    assert json.loads(json.dumps(description)) == description
+
+
+def test_where_the_data_lies_is_no_part_of_a_workload():
+    space = SearchSpace({"learning_rate": ("log", 0.1, 1.0)})
+    one, other = (
+        workload(dataset=Mnist(data_dir=folder), search_space=space).description()
+        for folder in (None, "elsewhere")
+    )
+    assert one == other
+
+
+def test_a_description_tells_workloads_apart():
+    settings = [
+        {},
+        {"dataset": FunctionDataset(toy_data, scale=2.0)},
+        {"model": FullyConnected((3,))},
+        {"optimizer": "momentum", "search_space": SearchSpace(MOMENTUM)},
+        {"schedule": "linear_decay", "search_space": decaying_space()},
+    ]
+    descriptions = [json.dumps(workload(**one).description()) for one in settings]
+    assert len(set(descriptions)) == len(settings)
+
+
+def test_describe_makes_plain_data():
+    value = {"axes": (Metaparameter("log", (1, 2)), None), 3: Goal(GOAL, 0.5, MAXIMIZE)}
+    assert describe(value) == {
+        "axes": [{"kind": "Metaparameter", "scale": "log", "values": [1, 2]}, None],
+        "3": {"kind": "Goal", "metric": GOAL, "threshold": 0.5, "direction": "maximize"},
+    }
+
+
+def test_a_workload_reaches_another_process_as_it_is():
+    one = workload(model=FullyConnected((3,)), batch_sizes=(1, 2))
+    again = pickle.loads(pickle.dumps(one))
+    assert again == one
+    assert again.description() == one.description()
+    assert dataclasses.asdict(again.search_space) == dataclasses.asdict(one.search_space)
+
+
+def without_test():
+    return {name: split for name, split in toy_data().items() if name != "test"}
+
+
+def decaying_space():
+    axes = {"learning_rate": ("log", 0.1, 1.0), "learning_rate_decay_steps": ("integer", 1, 9)}
+    return SearchSpace({**axes, "end_learning_rate_factor": ("fixed", 0.1)})
+
+
+def assert_refused(make, words):
+    with pytest.raises(UserError) as error:
+        make()
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_every_field_is_documented():
+    for kind in (Goal, Budget, Workload, Metaparameter, SearchSpace):
+        for field in dataclasses.fields(kind):
+            assert f"{field.name}: " in kind.__doc__, field.name
