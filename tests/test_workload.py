@@ -23,7 +23,8 @@ MOMENTUM = {"learning_rate": ("log", 0.1, 1.0), "momentum": ("linear", 0.0, 0.9)
 
 
 def workload(**settings):
-    return toy_workload(5, 100, "budget", **settings)
+    fixed = {"num_trials": 5, "train_steps": 100, "stop_rule": "budget"}
+    return toy_workload(**{**fixed, **settings})
 
 
 @pytest.mark.parametrize(
