@@ -18,20 +18,20 @@ from data_parallelism.records.schema import Curve
 from data_parallelism.workload import SPLITS, Workload
 
 if TYPE_CHECKING:
-    from data_parallelism.estimators.base import Estimator
+    from data_parallelism.estimators.base import Estimator, Training
 
 
 @dataclasses.dataclass(frozen=True)
 class TrialPoint:
-    """A trial before it is run: its number and its metaparameters."""
+    """A trial before it is run: its number and its metaparameters, which follow from that."""
 
     trial_id: int
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, Any] = dataclasses.field(hash=False)
 
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """Trials of one study that an estimator trains together.
+    """Trials of one study that an estimator trains together; told from others by these trials.
 
     Args:
         batch_size: of the study.
@@ -43,7 +43,7 @@ class Group:
 
     batch_size: int
     trials: tuple[TrialPoint, ...]
-    end: int
+    end: int = dataclasses.field(compare=False)
     estimator: str
     width: int
 
@@ -107,7 +107,7 @@ def run_group(
     """
     clock = _Clock()
     with clock.measuring("setup"):
-        estimator.start(group.batch_size, group.trials)
+        training = estimator.start(group.batch_size, group.trials)
     train_steps = workload.budget.train_steps(group.batch_size)
     drafts = [_Draft(trial.trial_id) for trial in group.trials]
     done = 0
@@ -117,14 +117,13 @@ def run_group(
             break
         if step > done:
             with clock.measuring("train"):
-                losses = estimator.train(done, step - done)
+                losses = training.train(done, step - done)
             for draft, column in zip(drafts, losses.T, strict=True):
                 draft.note_losses(done, column)
         done = step
         with clock.measuring("measure"):
-            _measure(
-                estimator, workload, drafts, step, is_full_measurement(index, step, train_steps)
-            )
+            is_full = is_full_measurement(index, step, train_steps)
+            _measure(training, workload, drafts, step, is_full)
         yield _progress(drafts, step)
         if all(draft.has_diverged for draft in drafts):
             break
@@ -179,11 +178,11 @@ class _Draft:
 
 
 def _measure(
-    estimator: Estimator, workload: Workload, drafts: list[_Draft], step: int, is_full: bool
+    training: Training, workload: Workload, drafts: list[_Draft], step: int, is_full: bool
 ) -> None:
     """Measures the goal's split, and the others where they are due or the goal is passed."""
     goal = workload.goal
-    _note_split(estimator, drafts, goal.split, step, [not d.has_diverged for d in drafts])
+    _note_split(training, drafts, goal.split, step, [not d.has_diverged for d in drafts])
     for draft in drafts:
         is_open = draft.passed is None and not draft.has_diverged
         if is_open and goal.is_reached(draft.rows[-1][1][goal.metric]):
@@ -191,15 +190,15 @@ def _measure(
     due = [not d.has_diverged and (is_full or d.passed == step) for d in drafts]
     for split in SPLITS:
         if split != goal.split and split in workload.dataset.sizes and any(due):
-            _note_split(estimator, drafts, split, step, due)
+            _note_split(training, drafts, split, step, due)
 
 
 def _note_split(
-    estimator: Estimator, drafts: list[_Draft], split: str, step: int, due: list[bool]
+    training: Training, drafts: list[_Draft], split: str, step: int, due: list[bool]
 ) -> None:
     if not any(due):
         return
-    means = estimator.measure(split)
+    means = training.measure(split)
     for position, draft in enumerate(drafts):
         if due[position] and not draft.has_diverged:  # On a split before this one, perhaps.
             values = {f"{split}/{name}": float(mean[position]) for name, mean in means.items()}

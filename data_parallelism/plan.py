@@ -14,10 +14,12 @@ class Plan:
     Args:
         estimator: `"vectorized"` or `"replicated"`.
         width: trials in a group.
+        max_open_groups: how many groups a process may have on their way at once: memory bounds it.
         platform: device, precision, thread count, instruction set and versions: on these the last
             bits of a result depend.
     """
 
     estimator: str
     width: int
+    max_open_groups: int
     platform: Mapping[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -93,9 +92,9 @@ def _events(studies: Sequence[Study], executor: Executor) -> Iterator[None]:
         if event is None:
             continue
         group, report = event
-        study = next(study for study, other in running if other is group)
+        study = next(study for study, other in running if other == group)
         if isinstance(report, GroupResult):
-            running = [entry for entry in running if entry[1] is not group]
+            running = [entry for entry in running if entry[1] != group]
             study.note_result(group, report)
         else:
             study.note_progress(group, report)
@@ -105,11 +104,11 @@ def _events(studies: Sequence[Study], executor: Executor) -> Iterator[None]:
 
 
 def _submitted(studies: Sequence[Study], executor: Executor) -> Iterator[tuple[Study, Group]]:
-    while executor.has_free_worker():
-        groups = ((study, group) for study in studies if (group := study.next_group()))
-        with contextlib.closing(groups):
-            found = next(groups, None)
-        if found is None:
-            return
-        executor.submit(found[1])
-        yield found
+    """Hands out groups, those of the first studies first, for as long as there is room."""
+    for study in studies:
+        while executor.has_room(study.batch_size, study.max_open_groups):
+            group = study.next_group()
+            if group is None:
+                break
+            executor.submit(group)
+            yield study, group

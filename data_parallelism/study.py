@@ -52,6 +52,8 @@ class Study:
         self.settings = study_settings(workload, batch_size, seed, plan)
         self._continue_on_disk()
         self.width = self.settings["group_width"]
+        # A race needs its groups abreast; without one, one after the other takes less memory.
+        self.max_open_groups = plan.max_open_groups if workload.stop_rule == RACE else 1
         self.num_trials = self.settings["num_trials"]
         self.max_trials = MAX_TRIALS_PER_WANTED * self.num_trials
         self.horizon: int | None = self.settings["horizon"]

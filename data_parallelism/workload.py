@@ -167,7 +167,7 @@ class Workload:
     measurement_ratio: float = 0.03
     search_spaces: Mapping[int, SearchSpace] = dataclasses.field(default_factory=dict)
     estimator: str = "auto"
-    group_width: int = 16
+    group_width: int = 8
     revision: int = 1
 
     def __post_init__(self) -> None:

@@ -88,7 +88,15 @@ class FakeEstimator:
     def __init__(self, courses: Courses) -> None:
         self._courses = courses
 
-    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> None:
+    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> FakeTraining:
+        return FakeTraining(self._courses, trials)
+
+
+class FakeTraining:
+    """A group that follows its courses."""
+
+    def __init__(self, courses: Courses, trials: Sequence[TrialPoint]) -> None:
+        self._courses = courses
         self._trials = [trial.trial_id for trial in trials]
         self._step = 0
 
@@ -142,7 +150,13 @@ def toy_study(
     workload: Workload, folder: pathlib.Path, *, width: int = 4, seed: int = 0, **plan: Any
 ) -> Study:
     """The study of a toy workload."""
-    settings = {"estimator": "vectorized", "width": width, "platform": PLATFORM, **plan}
+    settings = {
+        "estimator": "vectorized",
+        "width": width,
+        "max_open_groups": 4,
+        "platform": PLATFORM,
+        **plan,
+    }
     return Study(workload, 2, seed, Plan(**settings), epath.Path(folder))
 
 

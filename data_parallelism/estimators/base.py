@@ -20,8 +20,24 @@ from data_parallelism.workload import Workload
 MAX_CHUNK_STEPS = 64
 
 
+class Training(abc.ABC):
+    """A group of trials on its way: owns their state, and lets others train between its calls."""
+
+    @abc.abstractmethod
+    def train(self, start: int, steps: int) -> np.ndarray:
+        """Trains all trials from step `start` on.
+
+        Returns:
+            The loss of every step before its update: float32 `[steps, trials]`.
+        """
+
+    @abc.abstractmethod
+    def measure(self, split: str) -> dict[str, np.ndarray]:
+        """Every metric on a split, each example counted once: name to float32 `[trials]`."""
+
+
 class Estimator(abc.ABC):
-    """Trains and measures a group of trials of one study; owns all of their state.
+    """Trains and measures groups of trials.
 
     One estimator serves all batch sizes of a workload: a group costs no new model, and no new
     trace but for the first of each batch size.
@@ -41,25 +57,13 @@ class Estimator(abc.ABC):
         self.seed = seed
         self._initial_weights = initial_weights
         train = workload.dataset.split("train")
-        self._inputs = tf.constant(train.inputs)
-        self._labels = tf.constant(train.labels)
+        self.inputs = tf.constant(train.inputs)
+        self.labels = tf.constant(train.labels)
         self._eval_batches: dict[str, EvalBatches] = {}
 
     @abc.abstractmethod
-    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> None:
-        """Sets up at most `width` trials at step 0, in place of any that were there."""
-
-    @abc.abstractmethod
-    def train(self, start: int, steps: int) -> np.ndarray:
-        """Trains all trials from step `start` on.
-
-        Returns:
-            The loss of every step before its update: float32 `[steps, trials]`.
-        """
-
-    @abc.abstractmethod
-    def measure(self, split: str) -> dict[str, np.ndarray]:
-        """Every metric on a split, each example counted once: name to float32 `[trials]`."""
+    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> Training:
+        """Sets up at most `width` trials at step 0; any number of groups may be on their way."""
 
     def trial_seeds(self, batch_size: int, trial: TrialPoint) -> TrialSeeds:
         """What is random in a trial, as a pure function of (seed, batch size, trial id)."""
@@ -69,7 +73,7 @@ class Estimator(abc.ABC):
             weights=weights,
             state=[variables[slot] for slot in self.step.state_slots],
             dropout_key=seeds.fold32("dropout", *key),
-            order=DataOrder(len(self._labels), batch_size, key),
+            order=DataOrder(len(self.labels), batch_size, key),
         )
 
     def eval_batches(self, split: str) -> EvalBatches:

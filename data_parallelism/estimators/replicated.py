@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from data_parallelism.estimators.base import Estimator
+from data_parallelism.estimators.base import Estimator, Training
 from data_parallelism.groups import TrialPoint
 from data_parallelism.models.initialization import InitialWeights
 from data_parallelism.workload import Workload
@@ -42,49 +42,43 @@ class Replicated(Estimator):
             for slot in self.step.state_slots
         ]
         self._programs: dict[int, Any] = {}
-        self._metric_sums = tf.function(self._sums, autograph=False)
+        self._resident: ReplicatedTraining | None = None
+        self.metric_sums = tf.function(self._sums, autograph=False)
 
-    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> None:
+    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> ReplicatedTraining:
         """See `Estimator.start`."""
         (trial,) = trials
-        drawn = self.trial_seeds(batch_size, trial)
-        for variables, values in ((self._weights, drawn.weights), (self._state, drawn.state)):
-            for variable, value in zip(variables, values, strict=True):
-                variable.assign(value)
-        for slot in tf.nest.flatten(self._slots):
-            slot.assign(tf.zeros_like(slot))
-        self._order = drawn.order
-        self._key = tf.constant(drawn.dropout_key, tf.uint32)
-        self._metaparameters = {
-            name: tf.constant(value, tf.float32) for name, value in trial.parameters.items()
-        }
+        return ReplicatedTraining(self, batch_size, trial)
+
+    @property
+    def variables(self) -> list[tf.Variable]:
+        """All variables: weights, state and slots, in one order."""
+        return [*self._weights, *self._state, *tf.nest.flatten(self._slots)]
+
+    def make_resident(self, training: ReplicatedTraining) -> None:
+        """Puts the values of a training into the variables, and those there back to theirs."""
+        if self._resident is training:
+            return
+        if self._resident is not None:
+            self._resident.values = [variable.read_value() for variable in self.variables]
+        for variable, value in zip(self.variables, training.values, strict=True):
+            variable.assign(value)
+        training.values = []
+        self._resident = training
+
+    def train_chunk(self, batch_size: int, *arguments: Any) -> tf.Tensor:
+        """Trains the resident values; see `_train_chunk`. Traced once for each batch size."""
         if batch_size not in self._programs:
             self._programs[batch_size] = tf.function(
                 self._train_chunk,
                 autograph=False,
-                input_signature=self._signature(batch_size),
+                input_signature=self._signature(batch_size, arguments[0]),
             )
-        self._train = self._programs[batch_size]
+        return self._programs[batch_size](*arguments)
 
-    def train(self, start: int, steps: int) -> np.ndarray:
-        """See `Estimator.train`."""
-        losses = []
-        for first in range(start, start + steps, MAX_CHUNK_STEPS):
-            count = min(MAX_CHUNK_STEPS, start + steps - first)
-            indices = self._order.indices(first, count)
-            chunk = self._train(self._metaparameters, self._key, indices, tf.constant(first))
-            losses.append(chunk.numpy())
-        return np.concatenate(losses)[:, None]
-
-    def measure(self, split: str) -> dict[str, np.ndarray]:
-        """See `Estimator.measure`."""
-        means = self.eval_batches(split).means(self._metric_sums)
-        return {name: mean[None] for name, mean in means.items()}
-
-    def _signature(self, batch_size: int) -> tuple[Any, ...]:
-        scalar = tf.TensorSpec([], tf.float32)
+    def _signature(self, batch_size: int, metaparameters: Mapping[str, Any]) -> tuple[Any, ...]:
         return (
-            dict.fromkeys(self._metaparameters, scalar),
+            dict.fromkeys(metaparameters, tf.TensorSpec([], tf.float32)),
             tf.TensorSpec([], tf.uint32),
             tf.TensorSpec([None, batch_size], tf.int32),
             tf.TensorSpec([], tf.int32),
@@ -109,8 +103,8 @@ class Replicated(Estimator):
         gradients, state, loss = self.step.gradients(
             [tf.identity(w) for w in self._weights],
             [tf.identity(s) for s in self._state],
-            tf.gather(self._inputs, rows),
-            tf.gather(self._labels, rows),
+            tf.gather(self.inputs, rows),
+            tf.gather(self.labels, rows),
             metaparameters,
             key=key,
             step=step,
@@ -131,3 +125,45 @@ class Replicated(Estimator):
             labels,
             mask,
         )
+
+
+class ReplicatedTraining(Training):
+    """One trial: its values are in the estimator's variables, or kept here while another's are.
+
+    Args:
+        estimator: whose variables it trains in.
+        batch_size: of the study.
+        trial: what to train.
+    """
+
+    def __init__(self, estimator: Replicated, batch_size: int, trial: TrialPoint) -> None:
+        self._estimator = estimator
+        self._batch_size = batch_size
+        drawn = estimator.trial_seeds(batch_size, trial)
+        self._order = drawn.order
+        self._key = tf.constant(drawn.dropout_key, tf.uint32)
+        self._metaparameters = {
+            name: tf.constant(value, tf.float32) for name, value in trial.parameters.items()
+        }
+        started = [*drawn.weights, *drawn.state]
+        slots = estimator.variables[len(started) :]
+        self.values: list[Any] = [*started, *(tf.zeros_like(slot) for slot in slots)]
+
+    def train(self, start: int, steps: int) -> np.ndarray:
+        """See `Training.train`."""
+        self._estimator.make_resident(self)
+        losses = []
+        for first in range(start, start + steps, MAX_CHUNK_STEPS):
+            count = min(MAX_CHUNK_STEPS, start + steps - first)
+            indices = self._order.indices(first, count)
+            chunk = self._estimator.train_chunk(
+                self._batch_size, self._metaparameters, self._key, indices, tf.constant(first)
+            )
+            losses.append(chunk.numpy())
+        return np.concatenate(losses)[:, None]
+
+    def measure(self, split: str) -> dict[str, np.ndarray]:
+        """See `Training.measure`."""
+        self._estimator.make_resident(self)
+        means = self._estimator.eval_batches(split).means(self._estimator.metric_sums)
+        return {name: mean[None] for name, mean in means.items()}

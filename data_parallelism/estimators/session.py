@@ -15,14 +15,16 @@ from data_parallelism.estimators.vectorized import Vectorized, why_not_vectorize
 from data_parallelism.groups import Group, GroupResult, Progress, run_group
 from data_parallelism.models.initialization import InitialWeights
 from data_parallelism.models.layers import replace_keras_dropout
+from data_parallelism.optimizers import OPTIMIZERS
 from data_parallelism.plan import Plan
 from data_parallelism.runtime import platform_facts
 from data_parallelism.workload import AUTO, REPLICATED, VECTORIZED, Workload
 
-# Measured on CPU (benchmarks/README.md): beyond these a program of many trials saves nothing, since
+# Measured on CPU (benchmarks/README.md): beyond this a program of many trials saves nothing, since
 # arithmetic and memory traffic outweigh the cost of starting operations.
 MAX_VECTORIZED_PARAMETERS = 500_000
 MAX_GROUP_BYTES = 2**31
+MAX_OPEN_BYTES = 2**31
 
 
 class Session:
@@ -50,9 +52,11 @@ class Session:
             UserError: the workload asks for an estimator that its model does not allow.
         """
         is_vectorized = self._is_vectorized
+        width = self._width(batch_size) if is_vectorized else 1
         return Plan(
             estimator=VECTORIZED if is_vectorized else REPLICATED,
-            width=self._width(batch_size) if is_vectorized else 1,
+            width=width,
+            max_open_groups=max(1, MAX_OPEN_BYTES // (width * self._resident_bytes)),
             platform=platform_facts(),
         )
 
@@ -83,11 +87,16 @@ class Session:
 
     def _width(self, batch_size: int) -> int:
         """The workload's group width, or as many trials as fit into the memory limit."""
-        model = self._initial_weights.model
-        activations = sum(_num_outputs(layer) for layer in model.layers)
-        # Weights, gradients, slots and their copies; activations, their gradients and the inputs.
-        trial_bytes = 4 * (5 * _num_weights(model) + 3 * batch_size * activations)
+        activations = sum(_num_outputs(layer) for layer in self._initial_weights.model.layers)
+        # In training: two more copies of the weights; activations, their gradients and the inputs.
+        trial_bytes = 2 * self._resident_bytes + 12 * batch_size * activations
         return max(1, min(self._workload.group_width, MAX_GROUP_BYTES // trial_bytes))
+
+    @property
+    def _resident_bytes(self) -> int:
+        """What the weights and slots of one trial take."""
+        num_slots = OPTIMIZERS[self._workload.optimizer].num_slots
+        return 4 * (1 + num_slots) * _num_weights(self._initial_weights.model)
 
 
 def _num_weights(model: keras.Model) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from data_parallelism.estimators.base import MAX_CHUNK_STEPS, Estimator
+from data_parallelism.estimators.base import MAX_CHUNK_STEPS, Estimator, Training
 from data_parallelism.estimators.step import Step
 from data_parallelism.groups import TrialPoint
 from data_parallelism.models.initialization import InitialWeights
@@ -40,64 +41,12 @@ class Vectorized(Estimator):
     ) -> None:
         super().__init__(workload, initial_weights, seed)
         self.width = width
-        self._train = tf.function(self._train_chunk, jit_compile=True, autograph=False)
-        self._metric_sums = tf.function(self._sums, jit_compile=True, autograph=False)
+        self.train_chunk = tf.function(self._train_chunk, jit_compile=True, autograph=False)
+        self.metric_sums = tf.function(self._sums, jit_compile=True, autograph=False)
 
-    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> None:
+    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> VectorizedTraining:
         """See `Estimator.start`."""
-        idle = self.width - len(trials)
-        drawn = [self.trial_seeds(batch_size, trial) for trial in trials]
-        drawn += [drawn[-1]] * idle
-        points = [trial.parameters for trial in trials] + [trials[-1].parameters] * idle
-        self._num_trials = len(trials)
-        self._orders = [trial.order for trial in drawn]
-        self._keys = tf.constant([trial.dropout_key for trial in drawn], tf.uint32)
-        self._metaparameters = {
-            name: tf.constant([point[name] for point in points], tf.float32) for name in points[0]
-        }
-        self._weights = _stacked([trial.weights for trial in drawn])
-        self._state = _stacked([trial.state for trial in drawn])
-        num_slots = self.step.optimizer.num_slots
-        self._slots = [[tf.zeros_like(w)] * num_slots for w in self._weights]
-        example_bytes = self._inputs[0].numpy().nbytes
-        chunk_bytes = self.width * batch_size * example_bytes
-        self._chunk_steps = int(np.clip(MAX_CHUNK_BYTES // chunk_bytes, 1, MAX_CHUNK_STEPS))
-
-    def train(self, start: int, steps: int) -> np.ndarray:
-        """See `Estimator.train`."""
-        losses = []
-        for first in range(start, start + steps, self._chunk_steps):
-            count = min(self._chunk_steps, start + steps - first)
-            losses.append(self._chunk(first, count))
-        return np.concatenate([loss.numpy()[:count] for loss, count in losses])[
-            :, : self._num_trials
-        ]
-
-    def measure(self, split: str) -> dict[str, np.ndarray]:
-        """See `Estimator.measure`."""
-        means = self.eval_batches(split).means(
-            lambda *batch: self._metric_sums(self._weights, self._state, *batch)
-        )
-        return {name: mean[: self._num_trials] for name, mean in means.items()}
-
-    def _chunk(self, first: int, count: int) -> tuple[tf.Tensor, int]:
-        indices = np.zeros((self._chunk_steps, self.width, self._orders[0].batch_size), np.int32)
-        for slot, order in enumerate(self._orders[: self._num_trials]):
-            indices[:count, slot] = order.indices(first, count)
-        # Gathered here: XLA on CPU copies a captured data set at every step of its loop.
-        inputs, labels = tf.gather(self._inputs, indices), tf.gather(self._labels, indices)
-        self._weights, self._slots, self._state, losses = self._train(
-            self._weights,
-            self._slots,
-            self._state,
-            self._metaparameters,
-            self._keys,
-            inputs,
-            labels,
-            tf.constant(first),
-            tf.constant(count),
-        )
-        return losses, count
+        return VectorizedTraining(self, batch_size, trials)
 
     def _train_chunk(
         self,
@@ -166,6 +115,74 @@ class Vectorized(Estimator):
             (weights, state),
             fallback_to_while_loop=False,
         )
+
+
+class VectorizedTraining(Training):
+    """The state of a group, stacked over its trials and idle slots.
+
+    Args:
+        estimator: whose program trains it.
+        batch_size: of the study.
+        trials: of the group.
+    """
+
+    def __init__(
+        self, estimator: Vectorized, batch_size: int, trials: Sequence[TrialPoint]
+    ) -> None:
+        self._estimator = estimator
+        self._num_trials = len(trials)
+        idle = estimator.width - len(trials)
+        drawn = [estimator.trial_seeds(batch_size, trial) for trial in trials]
+        drawn += [drawn[-1]] * idle
+        points = [trial.parameters for trial in trials] + [trials[-1].parameters] * idle
+        self._orders = [trial.order for trial in drawn]
+        self._keys = tf.constant([trial.dropout_key for trial in drawn], tf.uint32)
+        self._metaparameters = {
+            name: tf.constant([point[name] for point in points], tf.float32) for name in points[0]
+        }
+        self._weights = _stacked([trial.weights for trial in drawn])
+        self._state = _stacked([trial.state for trial in drawn])
+        num_slots = estimator.step.optimizer.num_slots
+        self._slots = [[tf.zeros_like(w)] * num_slots for w in self._weights]
+        inputs = estimator.inputs
+        step_bytes = math.prod([estimator.width, batch_size, *inputs.shape[1:], inputs.dtype.size])
+        self._chunk_steps = int(np.clip(MAX_CHUNK_BYTES // step_bytes, 1, MAX_CHUNK_STEPS))
+
+    def train(self, start: int, steps: int) -> np.ndarray:
+        """See `Training.train`."""
+        losses = []
+        for first in range(start, start + steps, self._chunk_steps):
+            count = min(self._chunk_steps, start + steps - first)
+            losses.append((self._chunk(first, count), count))
+        whole = np.concatenate([loss.numpy()[:count] for loss, count in losses])
+        return whole[:, : self._num_trials]
+
+    def measure(self, split: str) -> dict[str, np.ndarray]:
+        """See `Training.measure`."""
+        means = self._estimator.eval_batches(split).means(
+            lambda *batch: self._estimator.metric_sums(self._weights, self._state, *batch)
+        )
+        return {name: mean[: self._num_trials] for name, mean in means.items()}
+
+    def _chunk(self, first: int, count: int) -> tf.Tensor:
+        """Trains `count` steps; returns losses `[chunk steps, width]`, of which `count` are."""
+        shape = (self._chunk_steps, self._estimator.width, self._orders[0].batch_size)
+        indices = np.zeros(shape, np.int32)
+        for slot, order in enumerate(self._orders[: self._num_trials]):
+            indices[:count, slot] = order.indices(first, count)
+        self._weights, self._slots, self._state, losses = self._estimator.train_chunk(
+            self._weights,
+            self._slots,
+            self._state,
+            self._metaparameters,
+            self._keys,
+            # Gathered here: XLA on CPU copies a captured data set at every step of its loop.
+            tf.gather(self._estimator.inputs, indices),
+            tf.gather(self._estimator.labels, indices),
+            tf.constant(first),
+            tf.constant(count),
+        )
+        return losses
 
 
 def why_not_vectorized(workload: Workload, model: keras.Model) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from data_parallelism.groups import Group, GroupResult, Progress
@@ -25,12 +25,17 @@ class Executor(abc.ABC):
         """How the groups of each study are run."""
 
     @abc.abstractmethod
-    def has_free_worker(self) -> bool:
-        """Whether `submit` would start a group at once."""
+    def has_room(self, batch_size: int, max_open_groups: int) -> bool:
+        """Whether a worker would take a further group of a study.
+
+        Args:
+            batch_size: of the study. A worker has groups of one study at a time.
+            max_open_groups: how many of them it may have on their way.
+        """
 
     @abc.abstractmethod
     def submit(self, group: Group) -> None:
-        """Starts a group on a free worker."""
+        """Starts a group on the worker that has the fewest, among those that have room."""
 
     @abc.abstractmethod
     def set_limit(self, group: Group, step: int) -> None:
@@ -53,3 +58,9 @@ class Executor(abc.ABC):
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def has_room(groups: Collection[Group], batch_size: int, max_open_groups: int) -> bool:
+    """Whether a worker with these groups may take another one; see `Executor.has_room`."""
+    is_same_study = all(group.batch_size == batch_size for group in groups)
+    return not groups or (is_same_study and len(groups) < max_open_groups)

@@ -11,15 +11,20 @@ import multiprocessing.connection
 import os
 import pathlib
 import signal
+import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from data_parallelism.errors import UserError
-from data_parallelism.executors.base import Executor, WorkerLost
+from data_parallelism.executors.base import Executor, WorkerLost, has_room
+from data_parallelism.executors.lockstep import Lockstep
 from data_parallelism.groups import Group, GroupResult, Progress
 from data_parallelism.plan import Plan
 from data_parallelism.runtime import set_up_tensorflow
 from data_parallelism.workload import Workload
+
+if TYPE_CHECKING:
+    from data_parallelism.estimators.session import Session
 
 
 def default_num_workers() -> int:
@@ -48,34 +53,35 @@ class ProcessExecutor(Executor):
         self._workers[0].send(("plans", tuple(batch_sizes)))
         return self._workers[0].receive()
 
-    def has_free_worker(self) -> bool:
-        """See `Executor.has_free_worker`."""
-        return any(worker.group is None for worker in self._workers)
+    def has_room(self, batch_size: int, max_open_groups: int) -> bool:
+        """See `Executor.has_room`."""
+        return any(has_room(w.limits, batch_size, max_open_groups) for w in self._workers)
 
     def submit(self, group: Group) -> None:
         """See `Executor.submit`."""
-        worker = next(worker for worker in self._workers if worker.group is None)
-        worker.group = group
+        able = (w for w in self._workers if has_room(w.limits, group.batch_size, sys.maxsize))
+        worker = min(able, key=lambda worker: len(worker.limits))
+        worker.limits[group] = group.end
         worker.send(("run", group))
 
     def set_limit(self, group: Group, step: int) -> None:
         """See `Executor.set_limit`."""
         for worker in self._workers:
-            if worker.group is group and worker.limit != step:
-                worker.limit = step
-                worker.send(("limit", step))
+            if worker.limits.get(group, step) != step:
+                worker.limits[group] = step
+                worker.send(("limit", (group, step)))
 
     def next_event(self, timeout: float) -> tuple[Group, Progress | GroupResult] | None:
         """See `Executor.next_event`."""
-        busy = {worker.connection: worker for worker in self._workers if worker.group}
+        busy = {worker.connection: worker for worker in self._workers if worker.limits}
         ready = multiprocessing.connection.wait(list(busy), timeout)
         if not ready:
             return None
         worker = busy[ready[0]]  # type: ignore[index]
-        group, event = worker.group, worker.receive()
+        group, event = worker.receive()
         if isinstance(event, GroupResult):
-            worker.group = worker.limit = None
-        return group, event  # type: ignore[return-value]
+            del worker.limits[group]
+        return group, event
 
     def close(self) -> None:
         """See `Executor.close`."""
@@ -90,8 +96,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, far_end = context.Pipe()
         self.number = number
-        self.group: Group | None = None
-        self.limit: int | None = None
+        self.limits: dict[Group, int] = {}  # Of its open groups, as it was last told.
         self._process = context.Process(
             target=_serve, args=(far_end, workload, seed), daemon=True, name=f"worker {number}"
         )
@@ -124,33 +129,30 @@ class _Worker:
 
 
 def _serve(connection: Any, workload: Workload, seed: int) -> None:
-    """The far end: serves one message after another until the pipe closes."""
+    """The far end: answers messages and trains open groups until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal.
     set_up_tensorflow()
     try:
         from data_parallelism.estimators.session import Session
 
         session = Session(workload, seed)
+        lockstep = Lockstep(session)
         while True:
-            kind, content = connection.recv()
-            if kind == "plans":
-                connection.send({batch_size: session.plan(batch_size) for batch_size in content})
-            elif kind == "run":
-                for event in session.run(content, _Limit(connection, content.end)):
-                    connection.send(event)
+            while connection.poll() or not lockstep.groups:
+                _obey(connection, session, lockstep)
+            connection.send(lockstep.advance())
     except (EOFError, BrokenPipeError):
         pass
     except UserError as error:
         connection.send(error)
 
 
-class _Limit:
-    """The newest limit that has come through the pipe."""
-
-    def __init__(self, connection: Any, end: int) -> None:
-        self._connection, self._step = connection, end
-
-    def __call__(self) -> int:
-        while self._connection.poll():
-            _, self._step = self._connection.recv()
-        return self._step
+def _obey(connection: Any, session: Session, lockstep: Lockstep) -> None:
+    """Waits for a message and does what it says."""
+    kind, content = connection.recv()
+    if kind == "plans":
+        connection.send({batch_size: session.plan(batch_size) for batch_size in content})
+    elif kind == "run":
+        lockstep.add(content)
+    else:
+        lockstep.set_limit(*content)

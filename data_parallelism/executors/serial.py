@@ -1,22 +1,19 @@
-"""All groups in this process, one after another."""
+"""All groups in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from data_parallelism.executors.base import Executor
+from data_parallelism.executors.base import Executor, has_room
+from data_parallelism.executors.lockstep import Lockstep
 from data_parallelism.groups import Group, GroupResult, Progress
 from data_parallelism.plan import Plan
 from data_parallelism.runtime import set_up_tensorflow
 from data_parallelism.workload import Workload
 
-if TYPE_CHECKING:
-    from data_parallelism.estimators.session import Session
-
 
 class SerialExecutor(Executor):
-    """Runs each group in the calling process.
+    """Runs groups in the calling process.
 
     Args:
         workload: whose groups are run.
@@ -27,38 +24,29 @@ class SerialExecutor(Executor):
         set_up_tensorflow()
         from data_parallelism.estimators.session import Session
 
-        self._session: Session = Session(workload, seed)
-        self._group: Group | None = None
-        self._events: Iterator[Progress | GroupResult] = iter(())
-        self._limit = 0
+        self._session = Session(workload, seed)
+        self._lockstep = Lockstep(self._session)
 
     def plans(self, batch_sizes: Sequence[int]) -> dict[int, Plan]:
         """See `Executor.plans`."""
         return {batch_size: self._session.plan(batch_size) for batch_size in batch_sizes}
 
-    def has_free_worker(self) -> bool:
-        """See `Executor.has_free_worker`."""
-        return self._group is None
+    def has_room(self, batch_size: int, max_open_groups: int) -> bool:
+        """See `Executor.has_room`."""
+        return has_room(self._lockstep.groups, batch_size, max_open_groups)
 
     def submit(self, group: Group) -> None:
         """See `Executor.submit`."""
-        self._group, self._limit = group, group.end
-        self._events = self._session.run(group, lambda: self._limit)
+        self._lockstep.add(group)
 
     def set_limit(self, group: Group, step: int) -> None:
         """See `Executor.set_limit`."""
-        self._limit = step
+        self._lockstep.set_limit(group, step)
 
     def next_event(self, timeout: float) -> tuple[Group, Progress | GroupResult] | None:
         """See `Executor.next_event`."""
-        group = self._group
-        if group is None:
-            return None
-        event = next(self._events)
-        if isinstance(event, GroupResult):
-            self._group = None
-        return group, event
+        return self._lockstep.advance() if self._lockstep.groups else None
 
     def close(self) -> None:
         """See `Executor.close`."""
-        self._group = None
+        self._lockstep = Lockstep(self._session)

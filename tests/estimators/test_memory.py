@@ -28,10 +28,10 @@ def resident_bytes():
 
 def train(first, last):
     for start in range(first, last, width):
-        estimator.start(8, trials[start : start + width])
-        estimator.train(0, 30)
+        training = estimator.start(8, trials[start : start + width])
+        training.train(0, 30)
         for split in ("train", "val", "test"):
-            estimator.measure(split)
+            training.measure(split)
 
 train(0, 100)
 before = resident_bytes()
