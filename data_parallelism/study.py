@@ -7,6 +7,7 @@ trials, and every record, is the same whatever order the events come in.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,8 @@ from data_parallelism.records.tfrecord import Damaged
 from data_parallelism.workload import RACE, Workload
 
 MAX_TRIALS_PER_WANTED = 12
+# Share of a budget after which a race usually stops, to tell the time left before it is known.
+TYPICAL_RACE = 0.3
 # Settings that may differ when a study is gone on with: they change which trials are run, or say
 # on what they were run, but no trial's outcome is defined by them.
 MAY_CHANGE = ("horizon", "num_trials", "group_width", "num_threads", "instruction_set", "versions")
@@ -129,11 +132,17 @@ class Study:
         """How much of the study is done, 0 to 1, as well as can be told."""
         if self.is_closed:
             return 1.0
-        _, _, reached = self._known()
-        limit = max(self.limit, 1)
-        reached.update(dict.fromkeys(self.statuses, limit))
-        steps = sum(min(reached.get(trial, 0), limit) for trial in range(self._drawn))
-        return steps / (self._drawn * limit)
+        end = self.limit
+        if self.workload.stop_rule == RACE and end == self.train_steps:
+            end = math.ceil(TYPICAL_RACE * end)
+        reached = self._known()[2]
+        running = (
+            min(reached.get(t, 0), end) for t in range(self._drawn) if self._is_unrecorded(t)
+        )
+        return min(0.99, (sum(running) + end * len(self.statuses)) / (end * self._drawn))
+
+    def _is_unrecorded(self, trial: int) -> bool:
+        return trial not in self.statuses
 
     def _is_due(self, trial: int) -> bool:
         return self._is_unknown(trial) and trial not in self._running
