@@ -132,7 +132,7 @@ class Study:
         """How much of the study is done, 0 to 1, as well as can be told."""
         if self.is_closed:
             return 1.0
-        end = self.limit
+        end = max(self.limit, 1)
         if self.workload.stop_rule == RACE and end == self.train_steps:
             end = math.ceil(TYPICAL_RACE * end)
         reached = self._known()[2]
