@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from etils import epath
@@ -12,7 +12,7 @@ from data_parallelism.executors.base import Executor
 from data_parallelism.executors.serial import SerialExecutor
 from data_parallelism.groups import Group, GroupResult
 from data_parallelism.records import store
-from data_parallelism.study import Study
+from data_parallelism.study import Study, plan_on_disk
 from data_parallelism.workload import Workload
 
 EVENT_TIMEOUT_SECONDS = 1.0
@@ -47,11 +47,11 @@ def run_studies(
     """
     if executor is None:
         executor = SerialExecutor(workload, seed)
-    plans = executor.plans(workload.batch_sizes)
-    studies = [
-        Study(workload, size, seed, plans[size], study_folder(records_dir, workload, size))
-        for size in workload.batch_sizes
-    ]
+    folders = {size: study_folder(records_dir, workload, size) for size in workload.batch_sizes}
+    studies = _closed_studies(workload, seed, folders)
+    if len(studies) < len(folders):
+        plans = executor.plans(workload.batch_sizes)
+        studies = [Study(workload, n, seed, plans[n], folder) for n, folder in folders.items()]
     for study in studies:
         if config is not None:
             store.write_text(study.folder / "config.gin", config)
@@ -77,6 +77,20 @@ def study_folder(records_dir: Any, workload: Workload, batch_size: int) -> epath
         batch_size,
         workload.revision,
     )
+
+
+def _closed_studies(
+    workload: Workload, seed: int, folders: Mapping[int, epath.Path]
+) -> list[Study]:
+    """Studies that lack nothing, found without starting a worker."""
+    studies = []
+    for batch_size, folder in folders.items():
+        if (folder / "study.json").exists():
+            plan = plan_on_disk(folder)
+            study = Study(workload, batch_size, seed, plan, folder)
+            if study.is_closed:
+                studies.append(study)
+    return studies
 
 
 def _events(studies: Sequence[Study], executor: Executor) -> Iterator[None]:

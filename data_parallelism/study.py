@@ -21,6 +21,7 @@ from data_parallelism.plan import Plan
 from data_parallelism.records import store
 from data_parallelism.records.schema import COMPLETE, INFEASIBLE, Curve, TrialRecord
 from data_parallelism.records.tfrecord import Damaged
+from data_parallelism.version import RESULTS_VERSION
 from data_parallelism.workload import RACE, Workload
 
 MAX_TRIALS_PER_WANTED = 12
@@ -297,6 +298,19 @@ def trial_record(
     )
 
 
+def plan_on_disk(folder: epath.Path) -> Plan:
+    """The plan by which the study in a folder was run."""
+    settings = store.read_json(folder / "study.json")
+    names = ("device", "precision", "num_threads", "instruction_set", "versions")
+    facts = {name: settings.get(name) for name in names}
+    return Plan(
+        estimator=settings.get("estimator", ""),
+        width=settings.get("group_width", 1),
+        max_open_groups=1,
+        platform={**facts, "results_version": RESULTS_VERSION},
+    )
+
+
 def study_settings(workload: Workload, batch_size: int, seed: int, plan: Plan) -> dict[str, Any]:
     """What `study.json` holds: the published keys, and all that a result depends on."""
     space = workload.space_at(batch_size)
@@ -334,7 +348,7 @@ def _refuse_other_settings(
     differing = [
         f"{name}: {old.get(name)!r} there, {new.get(name)!r} now"
         for name in sorted(old.keys() | new.keys())
-        if name not in may_change and old.get(name) != new.get(name)
+        if name not in old or (name not in may_change and old[name] != new.get(name))
     ]
     if differing:
         raise UserError(

@@ -22,7 +22,7 @@ class Executor(abc.ABC):
 
     @abc.abstractmethod
     def plans(self, batch_sizes: Sequence[int]) -> dict[int, Plan]:
-        """How the groups of each study are run."""
+        """How the groups of each study are run; to be called once, before any group is run."""
 
     @abc.abstractmethod
     def has_room(self, batch_size: int, max_open_groups: int) -> bool:

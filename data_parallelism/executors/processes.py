@@ -6,6 +6,7 @@ told of new limits through its pipe while it trains.
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -46,10 +47,13 @@ class ProcessExecutor(Executor):
     """
 
     def __init__(self, workload: Workload, seed: int, num_workers: int) -> None:
-        self._workers = [_Worker(workload, seed, number) for number in range(num_workers)]
+        self._make_worker = functools.partial(_Worker, workload, seed)
+        self._num_workers = num_workers
+        self._workers: list[_Worker] = []
 
     def plans(self, batch_sizes: Sequence[int]) -> dict[int, Plan]:
-        """See `Executor.plans`."""
+        """See `Executor.plans`. Starts the workers."""
+        self._workers = [self._make_worker(number) for number in range(self._num_workers)]
         self._workers[0].send(("plans", tuple(batch_sizes)))
         return self._workers[0].receive()
 

@@ -21,15 +21,17 @@ class SerialExecutor(Executor):
     """
 
     def __init__(self, workload: Workload, seed: int) -> None:
+        self._workload, self._seed = workload, seed
+        self._lockstep: Lockstep
+
+    def plans(self, batch_sizes: Sequence[int]) -> dict[int, Plan]:
+        """See `Executor.plans`. Loads TensorFlow and builds the model."""
         set_up_tensorflow()
         from data_parallelism.estimators.session import Session
 
-        self._session = Session(workload, seed)
-        self._lockstep = Lockstep(self._session)
-
-    def plans(self, batch_sizes: Sequence[int]) -> dict[int, Plan]:
-        """See `Executor.plans`."""
-        return {batch_size: self._session.plan(batch_size) for batch_size in batch_sizes}
+        session = Session(self._workload, self._seed)
+        self._lockstep = Lockstep(session)
+        return {batch_size: session.plan(batch_size) for batch_size in batch_sizes}
 
     def has_room(self, batch_size: int, max_open_groups: int) -> bool:
         """See `Executor.has_room`."""
@@ -49,4 +51,4 @@ class SerialExecutor(Executor):
 
     def close(self) -> None:
         """See `Executor.close`."""
-        self._lockstep = Lockstep(self._session)
+        del self._lockstep
