@@ -112,8 +112,16 @@ def _register(module: Any) -> None:
         if is_own and not name.startswith("_"):
             if inspect.isfunction(value):
                 gin.external_configurable(value, module=module.__name__)
-            elif inspect.isclass(value):
+            elif inspect.isclass(value) and _has_signature(value):
                 gin.external_configurable(_factory(value), name, module=module.__name__)
+
+
+def _has_signature(value: type) -> bool:
+    try:
+        inspect.signature(value)
+    except ValueError:  # An exception without a constructor of its own, for instance.
+        return False
+    return True
 
 
 def _factory(configurable: type) -> Callable[..., Any]:

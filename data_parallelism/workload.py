@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from data_parallelism.datasets import as_dataset
+from data_parallelism.datasets import FunctionDataset, as_dataset
 from data_parallelism.errors import UserError
 from data_parallelism.losses import LOSSES
 from data_parallelism.optimizers import OPTIMIZERS
@@ -198,12 +198,17 @@ class Workload:
         """The workload as plain data: what it is made of, by name and value."""
         return {
             "name": self.name,
-            "dataset": self.dataset.describe(),
+            "dataset": {**self.dataset.describe(), **self._function_of_dataset()},
             "model": describe(self.model),
             "optimizer": self.optimizer,
             "schedule": self.schedule,
             "loss": self.loss,
         }
+
+    def _function_of_dataset(self) -> dict[str, Any]:
+        if not isinstance(self.dataset, FunctionDataset):
+            return {}
+        return {"function": describe(self.dataset.function)}
 
     def check_batch_size(self, batch_size: Any) -> None:
         """Raises a one-line error unless a study of this batch size is possible."""

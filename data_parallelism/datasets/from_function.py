@@ -48,7 +48,8 @@ class FunctionDataset(base.Dataset):
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise UserError(f"FunctionDataset.function: expected a function, got {self.function!r}")
-        name = self.name or getattr(self.function, "__name__", "")
+        function = getattr(self.function, "func", self.function)  # Of a `functools.partial`.
+        name = self.name or getattr(function, "__name__", "")
         if not name.replace("_", "").replace("-", "").isalnum():
             raise UserError(
                 "FunctionDataset.name: expected letters, digits, '-' and '_', since it names a "
