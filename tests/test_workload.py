@@ -234,6 +234,8 @@ def test_a_description_tells_workloads_apart():
     settings = [
         {},
         {"dataset": FunctionDataset(toy_data, scale=2.0)},
+        {"dataset": functools.partial(toy_data)},
+        {"dataset": FunctionDataset(toy_data, name="other")},
         {"model": FullyConnected((3,))},
         {"optimizer": "momentum", "search_space": SearchSpace(MOMENTUM)},
         {"schedule": "linear_decay", "search_space": decaying_space()},
