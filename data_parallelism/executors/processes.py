@@ -6,14 +6,17 @@ told of new limits through its pipe while it trains.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import multiprocessing
 import multiprocessing.connection
 import os
 import pathlib
+import pickle
 import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from data_parallelism.errors import UserError
@@ -47,6 +50,7 @@ class ProcessExecutor(Executor):
     """
 
     def __init__(self, workload: Workload, seed: int, num_workers: int) -> None:
+        _check_pickles(workload)
         self._make_worker = functools.partial(_Worker, workload, seed)
         self._num_workers = num_workers
         self._workers: list[_Worker] = []
@@ -104,7 +108,8 @@ class _Worker:
         self._process = context.Process(
             target=_serve, args=(far_end, workload, seed), daemon=True, name=f"worker {number}"
         )
-        self._process.start()
+        with _ignored_interrupts():
+            self._process.start()
         far_end.close()
 
     def send(self, message: tuple[str, Any]) -> None:
@@ -132,15 +137,38 @@ class _Worker:
         return WorkerLost(f"worker {self.number} ended with exit code {self._process.exitcode}")
 
 
+def _check_pickles(workload: Workload) -> None:
+    try:
+        pickle.dumps(workload)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise UserError(
+            "Workload: expected functions and classes of a module, which worker processes can "
+            f"import, got others ({error})"
+        ) from None
+
+
+@contextlib.contextmanager
+def _ignored_interrupts() -> Iterator[None]:
+    """Ctrl-C reaches all processes of a terminal; those started inside leave it to this one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Only the main thread may say so; workers are safe from Ctrl-C once they serve.
+        return
+    kept = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, kept)
+
+
 def _serve(connection: Any, workload: Workload, seed: int) -> None:
     """The far end: answers messages and trains open groups until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     set_up_tensorflow()
     try:
         from data_parallelism.estimators.session import Session
 
         session = Session(workload, seed)
-        lockstep = Lockstep(session)
+        lockstep = Lockstep(session.run)
         while True:
             while connection.poll() or not lockstep.groups:
                 _obey(connection, session, lockstep)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from data_parallelism.executors.base import Executor, has_room
 from data_parallelism.executors.lockstep import Lockstep
@@ -10,6 +12,9 @@ from data_parallelism.groups import Group, GroupResult, Progress
 from data_parallelism.plan import Plan
 from data_parallelism.runtime import set_up_tensorflow
 from data_parallelism.workload import Workload
+
+if TYPE_CHECKING:
+    from data_parallelism.estimators.session import Session
 
 
 class SerialExecutor(Executor):
@@ -22,16 +27,11 @@ class SerialExecutor(Executor):
 
     def __init__(self, workload: Workload, seed: int) -> None:
         self._workload, self._seed = workload, seed
-        self._lockstep: Lockstep
+        self._lockstep = Lockstep(lambda group, limit: self._session.run(group, limit))
 
     def plans(self, batch_sizes: Sequence[int]) -> dict[int, Plan]:
         """See `Executor.plans`. Loads TensorFlow and builds the model."""
-        set_up_tensorflow()
-        from data_parallelism.estimators.session import Session
-
-        session = Session(self._workload, self._seed)
-        self._lockstep = Lockstep(session)
-        return {batch_size: session.plan(batch_size) for batch_size in batch_sizes}
+        return {batch_size: self._session.plan(batch_size) for batch_size in batch_sizes}
 
     def has_room(self, batch_size: int, max_open_groups: int) -> bool:
         """See `Executor.has_room`."""
@@ -51,4 +51,12 @@ class SerialExecutor(Executor):
 
     def close(self) -> None:
         """See `Executor.close`."""
-        del self._lockstep
+        for group in self._lockstep.groups:
+            self._lockstep.drop(group)
+
+    @functools.cached_property
+    def _session(self) -> Session:
+        set_up_tensorflow()
+        from data_parallelism.estimators.session import Session
+
+        return Session(self._workload, self._seed)
