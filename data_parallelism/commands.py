@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from etils import epath
+
 from data_parallelism import config as config_module
 from data_parallelism.cadence import measurement_steps
 from data_parallelism.errors import UserError
@@ -74,6 +76,13 @@ def train(
         raise UserError("--records_dir: expected a folder for the records, got none")
     if num_workers is not None and num_workers < 1:
         raise UserError(f"--num_workers: expected a number >= 1, got {num_workers}")
+    try:
+        epath.Path(records_dir).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"--records_dir={records_dir}: expected a folder, there or to be made, got "
+            f"{error.strerror or error}"
+        ) from None
     workload.dataset.prepare(lambda line: print(line, file=sys.stderr))
     count = num_workers or default_num_workers()
     executor: Any = (

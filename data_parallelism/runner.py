@@ -53,7 +53,7 @@ def run_studies(
         plans = executor.plans(workload.batch_sizes)
         studies = [Study(workload, n, seed, plans[n], folder) for n, folder in folders.items()]
     for study in studies:
-        if config is not None:
+        if config is not None and not study.is_closed:
             store.write_text(study.folder / "config.gin", config)
     for _ in _events(studies, executor):
         if on_change:
