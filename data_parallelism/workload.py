@@ -70,15 +70,18 @@ class Goal:
     def is_reached(self, values: Any) -> Any:
         """Whether each value is finite and strictly better than the threshold.
 
+        Both are compared as float32, which metrics are kept in: in float64 an error of 150 in
+        5,000 would be better than 0.03.
+
         Args:
             values: a number or an array of metric values.
 
         Returns:
             A bool, or a boolean array of the same shape.
         """
-        values = np.asarray(values)
+        values = np.asarray(values, np.float32)
         is_better = np.less if self.direction == MINIMIZE else np.greater
-        reached = is_better(values, self.threshold) & np.isfinite(values)
+        reached = is_better(values, np.float32(self.threshold)) & np.isfinite(values)
         return bool(reached) if reached.ndim == 0 else reached
 
 

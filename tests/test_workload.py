@@ -45,6 +45,9 @@ def test_a_goal_of_float32_values_is_passed_strictly():
     """0.05 as float32 is above 0.05, and 0.1 as well: equality never counts as better."""
     assert not Goal(GOAL, 0.05).is_reached(np.float32([0.05])).any()
     assert not Goal(GOAL, 0.1).is_reached(np.float32([0.1])).any()
+    # A measured value on its way through a Python float, as groups hand it over.
+    thresholds = np.arange(1, 200) / 1000
+    assert not any(Goal(GOAL, t).is_reached(float(np.float32(t))) for t in thresholds.tolist())
 
 
 @pytest.mark.parametrize(
