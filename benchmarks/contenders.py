@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import multiprocessing
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rows import Schedule
@@ -151,16 +151,24 @@ class Field:
         names: in `CONTENDERS`.
         workload: what they train.
         batch_size: of every step.
+        tell: takes a line about what is being done.
 
     Attributes:
         notes: by contender, what a reader should know of how it trains.
     """
 
-    def __init__(self, names: Sequence[str], workload: Workload, batch_size: int) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        workload: Workload,
+        batch_size: int,
+        tell: Callable[[str], None],
+    ) -> None:
         self._pools: dict[str, Processes] = {}
         self.notes: dict[str, str] = {}
         try:
             for name in names:
+                tell(f"warming up {CONTENDERS[name].title}")
                 pool = CONTENDERS[name].pool
                 if pool not in self._pools:
                     self._pools[pool] = Processes(POOLS[pool], workload, batch_size)

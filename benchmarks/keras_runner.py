@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,13 @@ class KerasRunner:
         shuffled = tf.data.Dataset.from_tensor_slices((inputs, labels)).shuffle(len(labels))
         batches = shuffled.repeat().batch(batch_size, drop_remainder=True)
         self._train_data = batches.prefetch(tf.data.AUTOTUNE)
-        goal_data = tf.data.Dataset.from_tensor_slices(self._arrays(workload.goal.split))
-        self._goal_data = goal_data.batch(VALIDATION_BATCH_SIZE).cache().prefetch(tf.data.AUTOTUNE)
+        self._splits = {
+            split: tf.data.Dataset.from_tensor_slices(self._arrays(split, size))
+            .batch(VALIDATION_BATCH_SIZE)
+            .cache()
+            .prefetch(tf.data.AUTOTUNE)
+            for split, size in self._measured_sizes().items()
+        }
         # By steps per execution: the faster way to compile, and its seconds per step.
         self._fastest: dict[int, tuple[str | bool, float]] = {}
 
@@ -75,33 +81,42 @@ class KerasRunner:
         return Work(steps * epochs, self._fit_seconds(model, steps, epochs))
 
     def trial(self, schedule: Schedule) -> TrialSeconds:
-        """Runs a trial measured at its start and then at equal distances on the goal's split.
+        """Runs a trial measured at its start and then at equal distances.
 
         The model is compiled already and only set back, as no one would have it from `fit`.
         """
         jit_compile, _ = self._fastest[1]
-        epochs = schedule.measurements - 1
         model, initial = self._measured_model(jit_compile)
-        clock = _TestClock()
+        goal_split = self._workload.goal.split
+        others = [data for split, data in self._splits.items() if split != goal_split]
+        clock = _MeasurementClock(others, schedule)
+        epochs = schedule.measurements - 1
         start = time.perf_counter()
         for variable, value in initial:
             variable.assign(value)
-        model.evaluate(self._goal_data, verbose=0, callbacks=[clock.callback])
+        model.evaluate(self._splits[goal_split], verbose=0, callbacks=[clock.callback])
+        clock.measure_others(model)
         model.fit(
             self._train_data,
             epochs=epochs,
             steps_per_epoch=schedule.train_steps // epochs,
-            validation_data=self._goal_data,
+            validation_data=self._splits[goal_split],
             shuffle=False,
             verbose=0,
             callbacks=[clock.callback],
         )
         seconds = time.perf_counter() - start
-        return TrialSeconds(1, seconds, clock.mean_seconds, other_splits=0.0)
+        return TrialSeconds(1, seconds, clock.goal_split.mean, clock.other_splits.mean)
 
-    def _arrays(self, split: str) -> tuple[np.ndarray, np.ndarray]:
+    def _measured_sizes(self) -> dict[str, int]:
+        """Examples of each split that a measurement takes, as the package takes them."""
+        sizes = self._workload.dataset.sizes
+        return {**sizes, "train": min(sizes["train"], sizes["val"])}
+
+    def _arrays(self, split: str, size: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         arrays = self._workload.dataset.split(split)
-        return self._workload.dataset.preprocess(arrays.inputs).numpy(), arrays.labels
+        inputs = self._workload.dataset.preprocess(arrays.inputs[:size]).numpy()
+        return inputs, arrays.labels[:size]
 
     def _step_seconds(self, steps_per_execution: int, jit_compile: str | bool) -> float:
         """Seconds of a step, from training for about a second."""
@@ -157,7 +172,7 @@ class KerasRunner:
         model.fit(
             self._train_data,
             steps_per_epoch=2,
-            validation_data=self._goal_data,
+            validation_data=self._splits[self._workload.goal.split],
             shuffle=False,
             verbose=0,
         )
@@ -178,28 +193,51 @@ class _EpochClock:
         )
 
 
-class _TestClock:
-    """How long each evaluation took."""
+class _Stopwatch:
+    """Mean seconds between its starts and stops."""
 
     def __init__(self) -> None:
+        self._seconds: list[float] = []
+
+    def start(self) -> None:
+        self._start = time.perf_counter()
+
+    def stop(self) -> None:
+        self._seconds.append(time.perf_counter() - self._start)
+
+    @property
+    def mean(self) -> float:
+        return sum(self._seconds) / len(self._seconds)
+
+
+class _MeasurementClock:
+    """Measures the other splits where they are due, and notes how long measurements take."""
+
+    def __init__(self, others: Sequence[Any], schedule: Schedule) -> None:
         import keras
 
         clock = self
-        self._begins: list[float] = []
-        self._ends: list[float] = []
+        self.goal_split, self.other_splits = _Stopwatch(), _Stopwatch()
+        self._others = others
 
         class Callback(keras.callbacks.Callback):
             def on_test_begin(self, logs: Any = None) -> None:
-                clock._begins.append(time.perf_counter())
+                clock.goal_split.start()
 
             def on_test_end(self, logs: Any = None) -> None:
-                clock._ends.append(time.perf_counter())
+                clock.goal_split.stop()
+
+            def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+                if schedule.is_full(epoch + 1):
+                    clock.measure_others(self.model)
 
         self.callback = Callback()
 
-    @property
-    def mean_seconds(self) -> float:
-        return (sum(self._ends) - sum(self._begins)) / len(self._ends)
+    def measure_others(self, model: Any) -> None:
+        self.other_splits.start()
+        for data in self._others:
+            model.evaluate(data, verbose=0)
+        self.other_splits.stop()
 
 
 def _with_keras_dropout(layer: Any) -> Any:

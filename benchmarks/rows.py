@@ -101,6 +101,11 @@ class Schedule:
         full = sum(is_full_measurement(i, step, train_steps) for i, step in enumerate(steps))
         return cls(train_steps, len(steps), full)
 
+    def is_full(self, index: int) -> bool:
+        """Whether all splits are measured at the index-th measurement."""
+        is_last = index == self.measurements - 1
+        return is_full_measurement(index, self.train_steps if is_last else 0, self.train_steps)
+
     def seconds(self, step: float, goal_split: float, other_splits: float) -> float:
         """Of a trial, from those of its parts."""
         measuring = self.measurements * goal_split + self.full_measurements * other_splits

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import report
 import results
@@ -91,11 +91,10 @@ def measure(row: Row, workload: Workload, names: Sequence[str], extent: Extent) 
     workload.dataset.prepare(_tell)
     absent = {name: cell for name in names if (cell := why_not(name, workload))}
     present = [name for name in names if name not in absent]
-    _tell(f"{row.name}: warming up")
-    with Field(present, workload, row.batch_size) as field:
+    with Field(present, workload, row.batch_size, _teller(row)) as field:
         step_seconds = [
             {name: field.step_seconds(name, extent.seconds) for name in present}
-            for _ in _told(f"{row.name}: steps", extent.rounds)
+            for _ in _told(row, "steps", extent.rounds)
         ]
         trials = None
         if extent.trial_seconds:
@@ -125,7 +124,7 @@ def _trials(
     names = [name for name in ("package", "fit") if name in present]
     seconds = [
         {name: field.trial_seconds(name, schedule) for name in names}
-        for _ in _told(f"{row.name}: trials of {schedule.train_steps} steps", extent.rounds)
+        for _ in _told(row, f"trials of {schedule.train_steps} steps", extent.rounds)
     ]
     return results.TrialRounds(schedule, own, seconds)
 
@@ -151,10 +150,14 @@ def _contenders(given: Sequence[str]) -> list[str]:
     return [name for name in CONTENDERS if name == "package" or name in given]
 
 
-def _told(what: str, rounds: int) -> Iterator[None]:
+def _told(row: Row, what: str, rounds: int) -> Iterator[None]:
     for number in range(rounds):
-        _tell(f"{what}, round {number + 1} of {rounds}")
+        _tell(f"{row.name}: {what}, round {number + 1} of {rounds}")
         yield
+
+
+def _teller(row: Row) -> Callable[[str], None]:
+    return lambda line: _tell(f"{row.name}: {line}")
 
 
 def _tell(line: str) -> None:

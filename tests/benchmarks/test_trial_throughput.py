@@ -91,6 +91,8 @@ def test_a_schedule_counts_the_measurements_of_the_package(train_steps):
     steps = measurement_steps(train_steps, 0.03)
     full = [s for i, s in enumerate(steps) if is_full_measurement(i, s, train_steps)]
     assert (schedule.measurements, schedule.full_measurements) == (len(steps), len(full))
+    indices = range(schedule.measurements)
+    assert sum(map(schedule.is_full, indices)) == schedule.full_measurements
     seconds = schedule.seconds(step=2.0, goal_split=10.0, other_splits=100.0)
     assert seconds == 2.0 * train_steps + 10.0 * len(steps) + 100.0 * len(full)
 
@@ -110,10 +112,10 @@ def test_the_longest_schedule_fits_into_the_time_and_into_equal_epochs(seconds):
 def test_whole_budgets_are_the_sum_of_their_parts(result):
     own = rows.Schedule(train_steps=1000, measurements=20, full_measurements=3)
     short = rows.Schedule(train_steps=10, measurements=11, full_measurements=2)
-    seconds = {"package": TrialSeconds(1, 2.0, 1e-3, 2e-3), "fit": TrialSeconds(1, 6.0, 5e-3, 0.0)}
+    seconds = {"package": TrialSeconds(1, 2.0, 1e-3, 2e-3), "fit": TrialSeconds(1, 6.0, 5e-3, 4e-3)}
     trials = results.TrialRounds(short, own, [seconds])
     one = dataclasses.replace(result, step_seconds=result.step_seconds[:1], trials=trials)
-    package, fit = 1000 * 1e-5 + 20 * 1e-3 + 3 * 2e-3, 1000 * 2e-4 + 20 * 5e-3
+    package, fit = 1000 * 1e-5 + 20 * 1e-3 + 3 * 2e-3, 1000 * 2e-4 + 20 * 5e-3 + 3 * 4e-3
     assert cells(results.trial_table([one]))[2:] == [
         *("10", "11", "30", "10", "3x", "1000", "20"),
         f"{60 / package:,.0f}",
