@@ -56,8 +56,9 @@ class ProcessExecutor(Executor):
         self._workers: list[_Worker] = []
 
     def plans(self, batch_sizes: Sequence[int]) -> dict[int, Plan]:
-        """See `Executor.plans`. Starts the workers."""
-        self._workers = [self._make_worker(number) for number in range(self._num_workers)]
+        """See `Executor.plans`. Starts the workers, unless they are there."""
+        while len(self._workers) < self._num_workers:
+            self._workers.append(self._make_worker(len(self._workers)))
         self._workers[0].send(("plans", tuple(batch_sizes)))
         return self._workers[0].receive()
 
@@ -93,8 +94,8 @@ class ProcessExecutor(Executor):
 
     def close(self) -> None:
         """See `Executor.close`."""
-        for worker in self._workers:
-            worker.close()
+        while self._workers:
+            self._workers.pop().close()
 
 
 class _Worker:
