@@ -1,0 +1,92 @@
+"""Groups in worker processes: the records of one process alone, and workers that get lost."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import os
+import signal
+
+import numpy as np
+import pytest
+from executor_tests import ExecutorTests
+from tiny_run import BATCH_SIZES, FLAGS, STUDIES, finished_run, run, tiny_workload, trial_files
+
+from data_parallelism.errors import UserError
+from data_parallelism.executors import ProcessExecutor, WorkerLost
+from data_parallelism.records import read_study
+from data_parallelism.runner import run_studies
+
+
+@pytest.fixture(scope="module")
+def executor():
+    with ProcessExecutor(tiny_workload(), seed=0, num_workers=2) as started:
+        started.plans(BATCH_SIZES)
+        yield started
+
+
+class TestProcesses(ExecutorTests):
+    has_one_thread = True
+    num_workers = 2
+
+    def test_records_are_those_of_one_process(self, executor, records_dir, tmp_path):
+        run_studies(tiny_workload(), tmp_path, executor=executor)
+        ours, theirs = trial_files(tmp_path), trial_files(records_dir)
+        assert ours == {n: text for n, text in theirs.items() if not n.endswith("config.gin")}
+        assert len(ours) == 2 * (1 + 2 * 3)
+
+    def test_a_race_is_the_full_budget_cut_short(self, executor, records_dir, tmp_path):
+        for study in run_studies(tiny_workload("race"), tmp_path, executor=executor):
+            assert 0 < study.horizon < 40
+            raced = read_study(study.folder).trials
+            whole = read_study(records_dir / STUDIES / str(study.batch_size)).trials
+            for one, other in zip(raced, whole, strict=True):
+                kept = other.curve.steps <= study.horizon
+                assert one.parameters == other.parameters
+                assert one.stopped_at == study.horizon
+                assert one.curve.steps.tolist() == other.curve.steps[kept].tolist()
+                for name, values in one.curve.metrics.items():
+                    np.testing.assert_array_equal(values, other.curve.metrics[name][kept])
+
+
+def test_functions_that_a_worker_cannot_import_are_refused_in_one_line():
+    workload = dataclasses.replace(tiny_workload(), model=lambda shape, num_classes: None)
+    with pytest.raises(UserError, match="expected functions and classes of a module") as error:
+        ProcessExecutor(workload, seed=0, num_workers=1)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.slow
+def test_a_killed_worker_loses_nothing_that_is_finished(tmp_path, tmp_path_factory):
+    whole = finished_run(tmp_path_factory.getbasetemp())
+
+    def kill_after_the_first_trial(studies):
+        if any(study.statuses for study in studies):
+            for worker in multiprocessing.active_children():
+                if worker.name == "worker 1":
+                    os.kill(worker.pid, signal.SIGKILL)
+
+    executor = ProcessExecutor(tiny_workload(), seed=0, num_workers=2)
+    with executor, pytest.raises(WorkerLost) as error:
+        run_studies(
+            tiny_workload(), tmp_path, executor=executor, on_change=kill_after_the_first_trial
+        )
+    assert str(error.value) == "worker 1 ended with exit code -9"
+    assert len(trial_files(tmp_path)) < len(trial_files(whole))
+    done = run("train", *FLAGS, f"--records_dir={tmp_path}", "--num_workers=1")
+    assert done.returncode == 0
+    assert trial_files(tmp_path) == trial_files(whole)
+
+
+@pytest.mark.slow
+def test_what_a_worker_cannot_use_is_told_in_one_line():
+    workload = dataclasses.replace(tiny_workload(), model=no_model)
+    executor = ProcessExecutor(workload, seed=0, num_workers=2)
+    with executor, pytest.raises(UserError, match="expected a Keras model, got str") as error:
+        executor.plans(BATCH_SIZES)
+    assert "\n" not in str(error.value)
+
+
+def no_model(input_shape, num_classes):
+    """Importable, but of no use."""
+    return "no model"
