@@ -1,0 +1,60 @@
+"""The examples, as their READMEs say to run them."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+from tiny_run import run
+
+FOLDER = pathlib.Path(__file__).resolve().parents[1] / "examples" / "own_workload"
+FLAGS = ("--import=my_workload", "--gin_file=own.gin")
+QUICK = ("--batch_sizes=16,64", "--num_trials=3", "--gin_param=Goal.threshold = 0.2")
+
+
+@pytest.mark.parametrize(
+    "num_workers", [1, pytest.param(2, marks=pytest.mark.slow, id="in worker processes")]
+)
+def test_a_workload_of_ones_own(num_workers, tmp_path):
+    flags = [*FLAGS, *QUICK, f"--records_dir={tmp_path}", f"--num_workers={num_workers}"]
+    done = run("train", *flags, cwd=FOLDER)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    done = run("analyze", f"--records_dir={tmp_path}", "--format=json", cwd=FOLDER)
+    answer = json.loads(done.stdout)
+    assert answer["workload"]["dataset"] == "breast_cancer"
+    assert answer["workload"]["model"] == "small_network"
+    assert [study["complete"] for study in answer["studies"]] == [3, 3]
+    assert all(study["steps_to_result"] > 0 for study in answer["studies"])
+
+
+def test_its_data_may_come_from_tf_data():
+    """`--dry_run` reads the data, to know how much there is."""
+    data = "--gin_param=Workload.dataset = @breast_cancer_stream"
+    wider = "--gin_param=small_network.hidden_units = 64"
+    done = run("train", *FLAGS, data, wider, "--batch_sizes=342", "--dry_run", cwd=FOLDER)
+    assert done.returncode == 0
+    assert done.stdout.startswith("breast_cancer_stream/small_network/momentum: goal val/")
+
+
+def test_both_forms_hold_the_same_data(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    import my_workload
+
+    from data_parallelism.datasets import as_dataset
+
+    arrays, stream = map(as_dataset, (my_workload.breast_cancer, my_workload.breast_cancer_stream))
+    assert arrays.sizes == stream.sizes == {"train": 342, "val": 114, "test": 113}
+    for name in arrays.sizes:
+        one, other = arrays.split(name), stream.split(name)
+        assert (one.inputs == other.inputs).all() and (one.labels == other.labels).all()
+
+
+def test_the_readme_names_what_is_there():
+    text = (FOLDER / "README.md").read_text()
+    for name in ("my_workload.py", "own.gin"):
+        assert f"({name})" in text and (FOLDER / name).exists()
+    for name in ("small_network", "breast_cancer", "breast_cancer_stream"):
+        assert f"def {name}(" in (FOLDER / "my_workload.py").read_text()
+    assert f"dp-train {' '.join(FLAGS)} --records_dir=" in text
