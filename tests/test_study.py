@@ -15,6 +15,7 @@ from fake_trials import (
     expected_study,
     files_in,
     random_courses,
+    toy_data,
     toy_study,
     toy_workload,
 )
@@ -255,6 +256,29 @@ def test_idle_slots_run_trials_that_are_kept_only_if_drawn(tmp_path):
         toy_workload(3, 30, BUDGET), courses, np.random.default_rng(0), tmp_path, num_workers=1
     )
     assert sorted(study.statuses) == [0, 1, 2, 3, 4]
+
+
+def test_a_data_set_may_have_no_test_split(tmp_path):
+    def data():
+        return {name: split for name, split in toy_data().items() if name != "test"}
+
+    workload = toy_workload(2, 30, BUDGET, dataset=data)
+    run(workload, lambda trial: Course(), np.random.default_rng(0), tmp_path)
+    for trial in store.read_study(tmp_path).trials:
+        assert set(trial.curve.metrics) == {
+            "train/classification_error",
+            "val/classification_error",
+        }
+
+
+def test_a_goal_may_be_on_the_training_split(tmp_path):
+    goal = Goal("train/classification_error", 0.05)
+    workload = toy_workload(2, 30, RACE, goal=goal)
+    study = run(workload, lambda trial: Course(passes=9), np.random.default_rng(0), tmp_path)
+    (first, _) = store.read_study(tmp_path).trials
+    assert study.horizon == first.curve.steps[-1] == 9
+    assert not np.isnan(first.curve.metrics["train/classification_error"]).any()
+    assert np.isnan(first.curve.metrics["val/classification_error"]).any()
 
 
 def test_points_are_those_of_the_search(tmp_path):
