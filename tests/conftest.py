@@ -13,7 +13,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "tools"))
 
-import fetch_data  # noqa: E402  (found through the line above)
+import fetch_data
 
 pytest.register_assert_rewrite("dataset_tests", "tfds_images_tests")
 

@@ -119,7 +119,7 @@ def test_refuses_other_tf_datasets(change: Callable[[Any], Any], message: str) -
 
 def test_needs_a_name_for_a_folder() -> None:
     with pytest.raises(UserError, match="FunctionDataset.name: .* got '<lambda>'"):
-        FunctionDataset(lambda: {})
+        FunctionDataset(lambda: {"train": ()})
 
 
 def test_as_dataset() -> None:
