@@ -195,6 +195,28 @@ class EstimatorTests:
         np.testing.assert_array_equal(again, alone)
         assert_equal_metrics(after_again, after_alone)
 
+    def test_groups_may_take_turns(self, estimator, workload):
+        """Of two batch sizes, trained and measured in between each other."""
+        kinds = [(8, 0), (8, 1), (9, 0)]
+        trials = [points(workload, [trial], batch_size) for batch_size, trial in kinds]
+        alone = [
+            self.run(estimator, trial, batch_size, spans=(10, 10))
+            for trial, (batch_size, _) in zip(trials, kinds, strict=True)
+        ]
+        trainings = [
+            estimator.start(batch_size, trial)
+            for trial, (batch_size, _) in zip(trials, kinds, strict=True)
+        ]
+        early = [training.train(0, 10) for training in trainings]
+        for training in reversed(trainings):
+            training.measure("train")
+        late = [training.train(10, 10) for training in trainings]
+        for training, *losses, (expected, metrics) in zip(
+            trainings, early, late, alone, strict=True
+        ):
+            np.testing.assert_array_equal(np.concatenate(losses), expected)
+            assert_equal_metrics(training.measure("val"), metrics)
+
     def test_all_that_is_random_belongs_to_one_trial(self, estimator, workload):
         (trial,) = points(workload, [0], 8)
         other = dataclasses.replace(trial, trial_id=1)  # the same metaparameters
