@@ -14,6 +14,7 @@ from data_parallelism.study import Study
 
 REFRESHES_PER_SECOND = 4
 SECONDS_BETWEEN_LINES = 60
+LEAST_SHARE_TO_TELL_BY = 0.01
 
 
 class ProgressDisplay:
@@ -80,7 +81,7 @@ class ProgressDisplay:
         before = self._share_at_start or 0.0
         share = _share_done(studies)
         text = f"{elapsed:.0f} s so far"
-        if before < share < 1.0 and elapsed > 5.0:
+        if before + LEAST_SHARE_TO_TELL_BY < share < 1.0:
             left = elapsed * (1.0 - share) / (share - before)
             text += f", about {_duration(left)} left"
         return text
