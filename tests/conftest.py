@@ -15,7 +15,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "tools"))
 
 import fetch_data
 
-pytest.register_assert_rewrite("dataset_tests", "tfds_images_tests")
+pytest.register_assert_rewrite(
+    "dataset_tests", "tfds_images_tests", "estimator_tests", "executor_tests"
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
