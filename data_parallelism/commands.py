@@ -107,7 +107,7 @@ def train(
     return _exit_code(studies)
 
 
-class _Stopped(Exception):
+class _Stopped(BaseException):  # Keras remakes any Exception that passes through a layer.
     def __init__(self, number: int) -> None:
         self.signal = signal.Signals(number)
 
