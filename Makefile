@@ -77,7 +77,8 @@ dist/.built: $(SOURCES) | $(VENV)/.created
 # What the package and an extra need, then the package: again after each change, though its version
 # is the same.
 $(VENV)/.needs-%: pyproject.toml constraints/*.txt | dist/.built
-	$(PIP) install --constraint $(CONSTRAINTS) "$$(ls dist/*.whl)[$*]"
+	@echo "installing into $(VENV): one to three minutes and about 600 MB at the first time"
+	@$(PIP) install --quiet --constraint $(CONSTRAINTS) "$$(ls dist/*.whl)[$*]"
 	@touch $@
 
 $(VENV)/.with-%: $(VENV)/.needs-% dist/.built
