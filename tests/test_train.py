@@ -143,6 +143,47 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(kind, records_dir, tmp_pat
     assert trial_files(tmp_path) == trial_files(records_dir)
 
 
+INTERRUPTING = """
+import os, signal
+import numpy as np
+
+def two_classes():
+    examples = np.zeros((8, 2), "float32"), np.arange(8) % 2
+    return {"train": examples, "val": examples}
+
+def interrupting(input_shape, num_classes):
+    import keras
+
+    class Interrupting(keras.layers.Layer):
+        def call(self, inputs, training=False):
+            if training:
+                os.kill(os.getpid(), signal.SIGINT)
+            return inputs
+
+    layers = [Interrupting(), keras.layers.Dense(num_classes)]
+    return keras.Sequential([keras.Input(input_shape), *layers])
+"""
+
+
+def test_an_interrupt_while_a_step_is_traced(tmp_path):
+    """Keras and TensorFlow remake exceptions that pass through them."""
+    (tmp_path / "interrupting_module.py").write_text(INTERRUPTING)
+    (tmp_path / "interrupting.gin").write_text(
+        "include 'base/classification.gin'\n"
+        "Workload.dataset = @two_classes\n"
+        "Workload.model = @interrupting\n"
+        "Workload.optimizer = 'sgd'\n"
+        "Workload.batch_sizes = (8,)\n"
+        "SearchSpace.parameters = {'learning_rate': ('log', 0.1, 1.0)}\n"
+        "Goal.threshold = 0.1\n"
+        "Budget.steps = 5\n"
+    )
+    flags = ("--import=interrupting_module", "--gin_file=interrupting.gin")
+    done = run("train", *flags, "--records_dir=records", "--num_workers=1", cwd=tmp_path)
+    assert done.returncode == 130
+    assert done.stderr.startswith("dp-train: stopped by SIGINT; ") and done.stderr.count("\n") == 1
+
+
 def test_dry_run_shows_studies_and_settings_and_leaves_nothing(tmp_path):
     done = run("train", *FLAGS, "--num_trials=7", "--dry_run", f"--records_dir={tmp_path}/new")
     assert (done.returncode, done.stderr) == (0, "")
