@@ -32,6 +32,14 @@ def set_up_tensorflow() -> None:
         pass
 
 
+def compile_quietly_once() -> None:
+    """Lets XLA say what some versions print at a process's first compilation, unheard."""
+    import tensorflow as tf
+
+    with _silent_stderr():
+        tf.function(lambda x: x + 1.0, jit_compile=True)(tf.constant(0.0))
+
+
 @contextlib.contextmanager
 def _silent_stderr() -> Iterator[None]:
     """TensorFlow prints some lines on loading, whatever its log level; errors are raised."""

@@ -15,6 +15,7 @@ from data_parallelism.estimators.step import Step
 from data_parallelism.groups import TrialPoint
 from data_parallelism.models.initialization import InitialWeights
 from data_parallelism.models.layers import random_state_names
+from data_parallelism.runtime import compile_quietly_once
 from data_parallelism.workload import Workload
 
 MAX_CHUNK_BYTES = 2**24
@@ -41,6 +42,7 @@ class Vectorized(Estimator):
     ) -> None:
         super().__init__(workload, initial_weights, seed)
         self.width = width
+        compile_quietly_once()
         self.train_chunk = tf.function(self._train_chunk, jit_compile=True, autograph=False)
         self.metric_sums = tf.function(self._sums, jit_compile=True, autograph=False)
 
