@@ -75,8 +75,8 @@ dist/.built: $(SOURCES) | $(VENV)/.created
 	@touch $@
 
 # What the package and an extra need, then the package: again after each change, though its version
-# is the same.
-$(VENV)/.needs-%: pyproject.toml constraints/*.txt | dist/.built
+# is the same. The venv is named here too: a wheel that stands does not create it.
+$(VENV)/.needs-%: pyproject.toml constraints/*.txt | $(VENV)/.created dist/.built
 	@echo "installing into $(VENV): one to three minutes and about 600 MB at the first time"
 	@$(PIP) install --quiet --constraint $(CONSTRAINTS) "$$(ls dist/*.whl)[$*]"
 	@touch $@
