@@ -12,7 +12,7 @@ from work import TrialSeconds, Work
 
 from data_parallelism.groups import Group, TrialPoint, run_group
 from data_parallelism.runtime import set_up_tensorflow
-from data_parallelism.workload import AUTO, VECTORIZED, Budget, Workload
+from data_parallelism.workload import AUTO, Budget, Workload
 
 METAPARAMETERS = {"learning_rate": 0.01, "momentum": 0.9}
 CALL_SECONDS = 0.1
@@ -43,11 +43,12 @@ class PackageRunner:
         from data_parallelism.estimators.session import Session
 
         self._workload = dataclasses.replace(workload, estimator=estimator)
-        plan = Session(self._workload, seed=0).plan(batch_size)
+        session = Session(self._workload, seed=0)
+        plan = session.plan(batch_size)
         names = workload.space_at(batch_size).parameters
         parameters = {name: METAPARAMETERS[name] for name in names}
         first = rank * plan.width
-        self._estimator = _estimator(workload, plan.estimator, plan.width)
+        self._estimator = session.estimator(plan.estimator, plan.width)
         self._group = Group(
             batch_size=batch_size,
             trials=tuple(TrialPoint(first + i, parameters) for i in range(plan.width)),
@@ -99,21 +100,6 @@ class PackageRunner:
 
     def _start(self) -> Any:
         return self._estimator.start(self._group.batch_size, self._group.trials)
-
-
-def _estimator(workload: Workload, name: str, width: int) -> Any:
-    from data_parallelism.estimators.replicated import Replicated
-    from data_parallelism.estimators.vectorized import Vectorized
-    from data_parallelism.models.initialization import InitialWeights
-
-    dataset = workload.dataset
-    initial_weights = InitialWeights(
-        lambda: workload.model(dataset.input_shape, dataset.num_classes),
-        num_classes=dataset.num_classes,
-    )
-    if name == VECTORIZED:
-        return Vectorized(workload, initial_weights, 0, width)
-    return Replicated(workload, initial_weights, 0)
 
 
 class _Timed:

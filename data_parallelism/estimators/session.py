@@ -62,13 +62,17 @@ class Session:
 
     def run(self, group: Group, limit: Callable[[], int]) -> Iterator[Progress | GroupResult]:
         """Runs a group; see `groups.run_group`."""
-        key = (group.estimator, group.width)
-        if key not in self._estimators:
-            self._estimators[key] = self._create(*key)
-        return run_group(self._estimators[key], self._workload, group, limit)
+        estimator = self.estimator(group.estimator, group.width)
+        return run_group(estimator, self._workload, group, limit)
 
-    def _create(self, estimator: str, width: int) -> Estimator:
-        if estimator == VECTORIZED:
+    def estimator(self, name: str, width: int) -> Estimator:
+        """The one estimator of a name and group width, made when it is first asked for."""
+        if (name, width) not in self._estimators:
+            self._estimators[name, width] = self._create(name, width)
+        return self._estimators[name, width]
+
+    def _create(self, name: str, width: int) -> Estimator:
+        if name == VECTORIZED:
             return Vectorized(self._workload, self._initial_weights, self._seed, width)
         return Replicated(self._workload, self._initial_weights, self._seed)
 

@@ -19,6 +19,7 @@ keras = import_keras()
 STATE_NAME = "dropout_state"
 SEED_STATE_NAME = "seed_generator_state"
 _GOLDEN_RATIO = 0x9E3779B9
+_LOOKUP_BLOCK = 2**15
 
 
 @keras.saving.register_keras_serializable(package="data_parallelism")
@@ -173,7 +174,7 @@ class FanInTruncatedNormal(keras.initializers.Initializer):  # type: ignore[name
 
     Departs from `keras.initializers.VarianceScaling`, which takes 90 ms for the 3.2 million weights
     of the small CNN, once per trial: 16 random bits pick one of 65,536 quantiles of the
-    distribution (10 ms). The bits are those of a named NumPy generator, so they do not change with
+    distribution (8 ms). The bits are those of a named NumPy generator, so they do not change with
     the version or the device.
     """
 
@@ -187,8 +188,12 @@ class FanInTruncatedNormal(keras.initializers.Initializer):  # type: ignore[name
         words = np.random.Philox(key=self.seed).random_raw(-(-count // 4))
         picks = words.astype("<u8", copy=False).view("<u2")[:count]
         quantiles = _quantiles() * np.float32(math.prod(shape[:-1]) ** -0.5)
-        values = np.take(quantiles, picks, mode="clip").reshape(shape)
-        return keras.ops.convert_to_tensor(values, dtype or keras.config.floatx())
+        values = np.empty(count, np.float32)
+        # `take` widens its indices into a copy: in one piece, that leaves the cache.
+        for start in range(0, count, _LOOKUP_BLOCK):
+            rows = slice(start, start + _LOOKUP_BLOCK)
+            np.take(quantiles, picks[rows], mode="clip", out=values[rows])
+        return keras.ops.convert_to_tensor(values.reshape(shape), dtype or keras.config.floatx())
 
     def get_config(self) -> dict[str, Any]:
         """What makes an equal initializer again."""
