@@ -10,8 +10,8 @@ from data_parallelism.records.schema import (
     TrialRecord,
 )
 from data_parallelism.records.store import (
+    each_trial,
     find_studies,
-    finished_trial_ids,
     read_json,
     read_study,
     read_trial,
@@ -39,9 +39,9 @@ __all__ = [
     "StudyRecord",
     "TrialRecord",
     "decode_columns",
+    "each_trial",
     "encode_columns",
     "find_studies",
-    "finished_trial_ids",
     "read_json",
     "read_records",
     "read_study",

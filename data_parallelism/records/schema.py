@@ -20,7 +20,8 @@ class Curve:
 
     Args:
         steps: int64 `[measurements]`, ascending in our records; the first is step 0.
-        metrics: `"split/metric"` to float32 `[measurements]`; NaN where it was not measured.
+        metrics: `"split/metric"` to float32 `[measurements]`; NaN where it was not measured. A
+            published column that float32 would change is float64.
     """
 
     steps: np.ndarray
@@ -39,6 +40,7 @@ class TrialRecord:
         curve: its measurements.
         stopped_at: the horizon of a race that ended it, else None.
         last_finite_step: of a diverged trial, the last step with a finite loss, else None.
+        other: what else its `metadata.json` holds, as the published ones do.
     """
 
     trial_id: int
@@ -48,6 +50,7 @@ class TrialRecord:
     curve: Curve
     stopped_at: int | None = None
     last_finite_step: int | None = None
+    other: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
