@@ -1,8 +1,8 @@
 """Decimal numbers in float32, where nothing is lost by it.
 
 A float32 stands for the shortest decimal that no other float32 is nearer to, as it is printed:
-`0.1`, not `0.10000000149011612`. Decimals of six significant digits always come back this way, longer
-ones where they were float32 themselves. Other columns stay float64.
+`0.1`, not `0.10000000149011612`. Decimals of six significant digits always come back this way,
+longer ones where they were float32 themselves. Other columns stay float64.
 """
 
 from __future__ import annotations

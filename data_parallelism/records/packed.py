@@ -49,21 +49,26 @@ def _trial(path: epath.Path, number: int, payload: bytes) -> TrialRecord | Damag
 
 
 @contextlib.contextmanager
-def new_study(study_dir: os.PathLike[str] | str) -> Iterator[epath.Path]:
+def new_study(
+    study_dir: os.PathLike[str] | str, workplace: os.PathLike[str] | str | None = None
+) -> Iterator[epath.Path]:
     """A folder to write a study into, which becomes the study's own as a whole or not at all.
 
     Args:
-        study_dir: the study's folder, which is not there yet. Left-overs of earlier attempts
-            beside it are cleared away.
+        study_dir: the study's folder, which is not there yet.
+        workplace: where it is until then, on the same disk; by default beside its place. What
+            earlier attempts have left there is cleared away.
     """
     folder = epath.Path(study_dir)
-    for left_over in folder.parent.glob(f".{folder.name}.partial-*"):
+    place = epath.Path(workplace or folder.parent)
+    for left_over in place.glob(f".{folder.name}.partial-*"):
         left_over.rmtree()
-    beside = folder.with_name(f".{folder.name}.partial-{uuid.uuid4().hex}")
-    beside.mkdir(parents=True)
+    partial = place / f".{folder.name}.partial-{uuid.uuid4().hex}"
+    partial.mkdir(parents=True)
     try:
-        yield beside
-        beside.rename(folder)
+        yield partial
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial.rename(folder)
     except BaseException:
-        beside.rmtree(missing_ok=True)
+        partial.rmtree(missing_ok=True)
         raise

@@ -14,6 +14,18 @@ INCOMPLETE = "INCOMPLETE"
 STATUSES = (COMPLETE, INCOMPLETE, INFEASIBLE)
 
 
+def counted_status(status: str, settings: Mapping[str, Any]) -> str:
+    """The status by which a trial counts.
+
+    Args:
+        status: its own.
+        settings: of its study. If `train_steps` is 0, as in published studies that had a time
+            budget in place of a step budget, each trial that did not diverge is COMPLETE.
+    """
+    has_time_budget = settings.get("train_steps") == 0
+    return COMPLETE if has_time_budget and status == INCOMPLETE else status
+
+
 @dataclasses.dataclass(frozen=True)
 class Curve:
     """All measurements of one trial.

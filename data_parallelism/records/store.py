@@ -272,13 +272,26 @@ def _read_settings(study_dir: epath.Path) -> dict[str, Any]:
     path = study_dir / STUDY_FILE
     with _naming(path):
         settings = decode_object(path.read_bytes())
-    for name in ("dataset", "model", "optimizer"):
-        if not isinstance(settings.get(name), str):
-            raise Damaged(path, f"expected a string {name!r}, got {settings.get(name)!r}")
-    batch_size, match = settings.get("batch_size"), _STUDY_NAME.fullmatch(study_dir.name)
-    if not _is_count(batch_size) or (match and int(match[1]) != batch_size):
-        raise Damaged(path, f"expected the folder's 'batch_size', got {batch_size!r}")
+        check_settings(settings, study_dir.name)
     return settings
+
+
+def check_settings(settings: dict[str, Any], name: str) -> None:
+    """Raises unless an object can be the settings of a study.
+
+    Args:
+        settings: what a `study.json` holds.
+        name: of the study's folder.
+
+    Raises:
+        Damaged: saying what was expected.
+    """
+    for key in ("dataset", "model", "optimizer"):
+        if not isinstance(settings.get(key), str):
+            raise Damaged(WHERE, f"expected a string {key!r}, got {settings.get(key)!r}")
+    batch_size, match = settings.get("batch_size"), _STUDY_NAME.fullmatch(name)
+    if not _is_count(batch_size) or (match and int(match[1]) != batch_size):
+        raise Damaged(WHERE, f"expected the folder's 'batch_size', got {batch_size!r}")
 
 
 @contextlib.contextmanager

@@ -121,6 +121,18 @@ def decode_object(data: bytes) -> dict[str, Any]:
     return value
 
 
+def encode_object(value: Mapping[str, Any]) -> bytes:
+    """The bytes of plain data as JSON in one line, equal for equal data.
+
+    Raises:
+        Damaged: if a number is not finite.
+    """
+    try:
+        return json.dumps(value, sort_keys=True, allow_nan=False).encode()
+    except ValueError:
+        raise Damaged(WHERE, "expected finite numbers, got one that is not") from None
+
+
 def _values(name: str, column: Any, length: int) -> np.ndarray:
     """A column of metric values: float32, or float64 that was kept as bytes."""
     if isinstance(column, list) and [len(data) for data in column] == [8 * length]:
@@ -132,7 +144,8 @@ def _values(name: str, column: Any, length: int) -> np.ndarray:
 
 def _with_one_nan(values: np.ndarray) -> np.ndarray:
     """One of the many NaNs, so that equal curves are equal bytes."""
-    return np.where(np.isnan(values), np.float32(np.nan), values)
+    is_nan = np.isnan(values)
+    return np.where(is_nan, np.float32(np.nan), values) if is_nan.any() else values
 
 
 def _is_count(value: Any) -> bool:
