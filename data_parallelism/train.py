@@ -30,6 +30,9 @@ _STOP_RULE = flags.DEFINE_enum(
     "Train trials to their budget, or until enough have won.",
 )
 _NUM_WORKERS = flags.DEFINE_integer("num_workers", None, "Processes; by default one per core.")
+_CHECKPOINT_SECONDS = flags.DEFINE_float(
+    "checkpoint_seconds", 300.0, "Seconds between checkpoints; the first comes after a tenth."
+)
 _LIST = flags.DEFINE_bool("list", False, "List the shipped configs and exit.")
 _DRY_RUN = flags.DEFINE_bool("dry_run", False, "Print what would be run and exit.")
 
@@ -50,7 +53,14 @@ def main(argv: Sequence[str]) -> int:
     )
     if _DRY_RUN.value:
         return commands.print_plan(workload, config)
-    return commands.train(workload, _RECORDS_DIR.value, _SEED.value, _NUM_WORKERS.value, config)
+    return commands.train(
+        workload,
+        _RECORDS_DIR.value,
+        seed=_SEED.value,
+        num_workers=_NUM_WORKERS.value,
+        checkpoint_seconds=_CHECKPOINT_SECONDS.value,
+        config=config,
+    )
 
 
 def run() -> None:
