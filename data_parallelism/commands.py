@@ -107,7 +107,7 @@ def train(
                 config=config,
                 checkpoint_seconds=checkpoint_seconds,
             )
-        except WorkerLost as error:
+        except (WorkerLost, OSError) as error:
             print(f"dp-train: {error}; {GO_ON}", file=sys.stderr)
             return 1
         except _Stopped:

@@ -197,7 +197,7 @@ def _serve(connection: Any, workload: Workload, seed: int, is_stopping: Any, par
             connection.send(lockstep.advance())
     except (EOFError, BrokenPipeError):
         pass
-    except UserError as error:
+    except (UserError, OSError) as error:  # Such as a full disk.
         connection.send(error)
 
 
