@@ -11,6 +11,7 @@ from etils import epath
 from data_parallelism.executors.base import Executor
 from data_parallelism.executors.serial import SerialExecutor
 from data_parallelism.groups import Group, GroupResult, Progress
+from data_parallelism.locks import locked
 from data_parallelism.records import store
 from data_parallelism.study import CHECKPOINT_SECONDS, Study, plan_on_disk
 from data_parallelism.workload import Workload
@@ -46,24 +47,26 @@ def run_studies(
         The studies, all closed unless the executor was told to stop.
 
     Raises:
-        UserError: `records_dir` holds a study with other settings.
+        UserError: `records_dir` holds a study with other settings, or one that another run is at.
     """
     if executor is None:
         executor = SerialExecutor(workload, seed)
     folders = {size: study_folder(records_dir, workload, size) for size in workload.batch_sizes}
-    studies = _closed_studies(workload, seed, folders)
-    if len(studies) < len(folders):
-        plans = executor.plans(workload.batch_sizes)
-        studies = [
-            Study(workload, n, seed, plans[n], folder, checkpoint_seconds)
-            for n, folder in folders.items()
-        ]
-    for study in studies:
-        if config is not None and not study.is_closed:
-            store.write_text(study.folder / "config.gin", config)
-    for _ in _events(studies, executor):
-        if on_change:
-            on_change(studies)
+    with locked(folders.values()) as locks:
+        studies = _closed_studies(workload, seed, folders)
+        if len(studies) < len(folders):
+            plans = executor.plans(workload.batch_sizes)
+            studies = [
+                Study(workload, n, seed, plans[n], folder, checkpoint_seconds)
+                for n, folder in folders.items()
+            ]
+        for study in studies:
+            if config is not None and not study.is_closed:
+                store.write_text(study.folder / "config.gin", config)
+        for _ in _events(studies, executor):
+            locks.check()
+            if on_change:
+                on_change(studies)
     return studies
 
 
