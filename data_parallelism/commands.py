@@ -13,6 +13,7 @@ from etils import epath
 from data_parallelism import config as config_module
 from data_parallelism.cadence import measurement_steps
 from data_parallelism.errors import UserError
+from data_parallelism.records import store
 from data_parallelism.workload import Workload
 
 if TYPE_CHECKING:
@@ -62,6 +63,30 @@ def print_plan(workload: Workload, config: str) -> int:
         print(f"{batch_size:>10} {workload.num_trials:>7} {steps:>12} {count:>13}")
     print(f"\n{config.strip()}")
     return 0
+
+
+def print_status(records_dir: str) -> int:
+    """Prints how far each study below a folder is; 0 if none lacks a trial, else 1."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from data_parallelism.progress import COLUMNS, cells_of, duration
+    from data_parallelism.status import read_status
+
+    table = Table(box=None)
+    table.add_column("workload")
+    for column in (*COLUMNS, "running", "time left"):
+        table.add_column(column, justify="right")
+    table.add_column("state")
+    is_complete = True
+    for folder in store.find_studies(records_dir):
+        status, state = read_status(folder)
+        left = "-" if status.seconds_left is None else duration(status.seconds_left)
+        name = "/".join(folder.parts[-4:-1])
+        table.add_row(name, *cells_of(status), str(status.running), left, state)
+        is_complete = is_complete and status.has_all
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    return 0 if is_complete else 1
 
 
 def train(

@@ -80,6 +80,12 @@ def locked(folders: Iterable[epath.Path]) -> Iterator[Locks]:
         locks.release()
 
 
+def owner_of(folder: epath.Path) -> Owner | None:
+    """The run that holds a folder's lock, alive or dead, or None."""
+    found = _read(folder / LOCK_FILE)
+    return found[0] if found else None
+
+
 class Locks:
     """The locks that one run holds.
 

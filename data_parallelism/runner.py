@@ -13,6 +13,7 @@ from data_parallelism.executors.serial import SerialExecutor
 from data_parallelism.groups import Group, GroupResult, Progress
 from data_parallelism.locks import locked
 from data_parallelism.records import store
+from data_parallelism.status import StatusWriter
 from data_parallelism.study import CHECKPOINT_SECONDS, Study, plan_on_disk
 from data_parallelism.workload import Workload
 
@@ -63,8 +64,10 @@ def run_studies(
         for study in studies:
             if config is not None and not study.is_closed:
                 store.write_text(study.folder / "config.gin", config)
+        writer = StatusWriter()
         for _ in _events(studies, executor):
             locks.check()
+            writer.update(studies)
             if on_change:
                 on_change(studies)
     return studies

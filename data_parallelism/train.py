@@ -33,6 +33,7 @@ _NUM_WORKERS = flags.DEFINE_integer("num_workers", None, "Processes; by default 
 _CHECKPOINT_SECONDS = flags.DEFINE_float(
     "checkpoint_seconds", 300.0, "Seconds between checkpoints; the first comes after a tenth."
 )
+_STATUS = flags.DEFINE_string("status", None, "Print how far the studies in a folder are and exit.")
 _LIST = flags.DEFINE_bool("list", False, "List the shipped configs and exit.")
 _DRY_RUN = flags.DEFINE_bool("dry_run", False, "Print what would be run and exit.")
 
@@ -43,6 +44,8 @@ def main(argv: Sequence[str]) -> int:
 
     if _LIST.value:
         return commands.list_configs()
+    if _STATUS.value is not None:
+        return commands.print_status(_STATUS.value)
     workload, config = commands.build_workload(
         _GIN_FILE.value,
         _GIN_PARAM.value,
