@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from data_parallelism.records.schema import COMPLETE, INCOMPLETE, INFEASIBLE
-from data_parallelism.reference import PublishedStudy
+from data_parallelism.reference.published import PublishedStudy
 
 NUM_MEASUREMENTS = 71_638_836
 NUM_TRIALS = 194_399
@@ -34,13 +34,14 @@ TIME_BUDGET = "mnist/simple_cnn_base/sgd"
 STEPS_PER_BUDGET = 4
 LOSS_AT_START = {"lm1b": 10.4, "common_crawl": 10.1, "imagenet": 6.91, "open_images_v4": 0.69}
 NUM_EXAMPLES = 5_000
+ERROR_AT_START = 0.9
 SPLITS = {"train": 0.9, "val": 1.0, "test": 1.02}
 # Relative size of the noise of a curve, and how much of it one measurement hands to the next.
 NOISE, INERTIA = 0.003, 0.9
 # Share of the trials that never leave chance, as too small or too large a learning rate gives, and
 # what their noise is beside that of others. Tuned so that a measurement takes the 11.2 bytes of
 # the published archive (802 MB).
-STUCK, NOISE_WHEN_STUCK = 0.3, 0.003
+STUCK, NOISE_WHEN_STUCK = 0.24, 0.003
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,9 +109,8 @@ def trials(
     """
     rng = np.random.default_rng(seed)
     statuses = [status for status, count in counts.items() for _ in range(count)]
-    ids = 1 + np.sort(rng.choice(2 * len(statuses), len(statuses), replace=False))
-    # Statuses and lengths go together, so both are shuffled by the ids.
-    for trial_id, status, length in zip(rng.permutation(ids), statuses, lengths, strict=True):
+    ids = 1 + rng.choice(2 * len(statuses), len(statuses), replace=False)
+    for trial_id, status, length in zip(ids, statuses, lengths, strict=True):
         yield _trial(study, int(trial_id), status, int(length), rng)
 
 
@@ -135,12 +135,17 @@ def _columns(
     study: PublishedStudy, status: str, steps: np.ndarray, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
     dataset, goal = study.workload.name.split("/")[-3], study.workload.goal.threshold
-    is_stuck = rng.random() < STUCK
-    progress = np.ones(len(steps)) if is_stuck else _progress(study, steps, rng)
-    size = NOISE * (NOISE_WHEN_STUCK if is_stuck else 1.0)
     start = LOSS_AT_START.get(dataset, 2.30259)
     is_language = dataset in ("lm1b", "common_crawl")
     end = 0.9 * goal if is_language else 0.02 * start
+    if is_language:
+        at_goal = (goal - end) / (start - end)
+    else:
+        at_goal = 0.2 if dataset == "open_images_v4" else 0.2 * goal / (ERROR_AT_START - goal)
+    is_stuck = rng.random() < STUCK
+    passage = _best_steps(study) * math.exp(abs(rng.normal(0, 0.5)))
+    progress = np.ones(len(steps)) if is_stuck else _progress(steps, passage, at_goal, rng)
+    size = NOISE * (NOISE_WHEN_STUCK if is_stuck else 1.0)
     columns = {}
     for split, factor in SPLITS.items():
         factors = factor * _noise(len(steps), size, rng)
@@ -149,7 +154,7 @@ def _columns(
             precision = _between(0.001, 1.3 * goal, progress) * factors
             columns[f"{split}/average_precision"] = precision
         elif not is_language:
-            error = _between(0.9, 0.8 * goal, progress) * factors
+            error = _between(ERROR_AT_START, 0.8 * goal, progress) * factors
             columns[f"{split}/classification_error"] = np.rint(error * NUM_EXAMPLES) / NUM_EXAMPLES
     if status == INFEASIBLE and len(steps):
         for values in columns.values():
@@ -157,10 +162,12 @@ def _columns(
     return {name: _six_digits(values) for name, values in columns.items()}
 
 
-def _progress(study: PublishedStudy, steps: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """From 1 at the start towards 0, and small enough for the goal at the trial's own passage."""
-    passage = _best_steps(study) * math.exp(abs(rng.normal(0, 0.5)))
-    return 1 / (1 + (20 * steps / passage) ** rng.uniform(1.0, 1.5))
+def _progress(
+    steps: np.ndarray, passage: float, at_goal: float, rng: np.random.Generator
+) -> np.ndarray:
+    """From 1 at the start towards 0, `at_goal` at the step of the trial's passage."""
+    power = rng.uniform(1.0, 1.5)
+    return 1 / (1 + (1 / at_goal - 1) * (steps / passage) ** power)
 
 
 def _between(start: float, end: float, progress: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from absl import flags
 
 from data_parallelism import cli
 from data_parallelism.errors import UserError
-from data_parallelism.reference import PublishedStudy, published_studies
+from data_parallelism.reference.published import PublishedStudy, published_studies
 
 _OUTPUT = flags.DEFINE_string("output", None, "The archive: a .tar.bz2 or .tar.", required=True)
 _SCALE = flags.DEFINE_float("scale", 1.0, "Share of the trials.", 0.0, 1.0)

@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
     except WorkerLost as error:
         print(f"{cli.program_name()}: {error}; {GO_ON}", file=sys.stderr)
         return 1
-    print("\n".join(report(summary)))
+    print("\n".join(report(summary, _WORKLOAD.value)))
     return 1 if summary.left_out else 0
 
 

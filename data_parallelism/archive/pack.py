@@ -46,7 +46,7 @@ class Packed:
 
     Args:
         data: their records, one after the other.
-        statuses: status to number of trials.
+        statuses: status to number of trials, as their files have it.
         num_measurements: of all of them.
         damaged: a line for each trial that is left out, naming its file.
     """

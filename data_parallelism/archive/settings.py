@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from data_parallelism.reference import FIXED_METAPARAMETERS, published_workloads
+from data_parallelism.reference.published import FIXED_METAPARAMETERS, published_workloads
 
 ADDED = "added_by_convert"
 

@@ -14,10 +14,9 @@ from data_parallelism.archive.gather import StudyFiles
 from data_parallelism.archive.names import EXTRA_FILES, STUDY_FILE, Member
 from data_parallelism.archive.pack import Packed
 from data_parallelism.archive.settings import with_known_facts
-from data_parallelism.archive.summary import Summary
+from data_parallelism.archive.summary import Summary, counted
 from data_parallelism.errors import UserError
 from data_parallelism.records import packed, store
-from data_parallelism.records.schema import counted_status
 from data_parallelism.records.tfrecord import Damaged
 from data_parallelism.records.trials import decode_object, encode_object
 
@@ -82,7 +81,8 @@ class OpenStudy:
             return
         if self._is_there:
             self._check_there(settings)
-            self._statuses.update(trial.status for trial in store.read_study(self._folder).trials)
+            there = store.read_study(self._folder, as_written=True)
+            self._statuses.update(trial.status for trial in there.trials)
             summary.there_already.append(self.name)
         else:
             self._commit(settings)
@@ -90,10 +90,7 @@ class OpenStudy:
             summary.num_trials += self._statuses.total()
             summary.num_measurements += self._num_measurements
         summary.left_out += [*self._left_out, *self.files.incomplete()]
-        counts: Counter[str] = Counter()
-        for status, count in self._statuses.items():
-            counts[counted_status(status, settings)] += count
-        summary.counts[self.name] = counts
+        summary.counts[self.name] = counted(self._statuses.elements(), settings)
 
     def abandon(self) -> None:
         """Clears away what has been written."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from data_parallelism.records.schema import STATUSES
-from data_parallelism.reference import published_studies
+from data_parallelism.archive.names import is_below
+from data_parallelism.records.schema import STATUSES, counted_status
+from data_parallelism.reference.published import published_studies
 
 
 @dataclasses.dataclass
@@ -39,42 +42,62 @@ class Summary:
         return [*self.converted, *self.there_already]
 
 
-def report(summary: Summary) -> list[str]:
-    """The end of a conversion, to read: what was written, what differs, what was left out."""
+def counted(statuses: Iterable[str], settings: Mapping[str, Any]) -> Counter[str]:
+    """Trials by the status by which they count.
+
+    Args:
+        statuses: of all trials of a study, as their files have them.
+        settings: of the study.
+    """
+    return Counter(counted_status(status, settings) for status in statuses)
+
+
+def report(summary: Summary, workloads: Sequence[str] = ()) -> list[str]:
+    """The end of a conversion, to read: what was written, what differs, what was left out.
+
+    Args:
+        summary: of the conversion.
+        workloads: the folders that were asked for; none means all.
+    """
     text = (
         f"{len(summary.converted)} studies written: {summary.num_trials:,} trials with "
         f"{summary.num_measurements:,} measurements"
     )
     if summary.there_already:
         text += f"; {len(summary.there_already)} studies were there already"
-    differing = differences(summary.counts)
     known = published_studies().keys() & summary.counts.keys()
+    other = _other_counts(summary.counts)
     lines = [text]
     if known:
         lines.append(
-            f"{len(known - differing.keys())} of {len(known)} published studies have the trials "
-            f"that are published, of {len(published_studies())} in all"
+            f"{len(known - other.keys())} of {len(known)} published studies have the trials that "
+            f"are published, of {len(published_studies())} in all"
         )
-    lines += [f"differs: {name}: {line}" for name, line in differing.items()]
+    lines += [f"differs: {line}" for line in (*other.values(), *_missing(summary, workloads))]
     return lines + [f"left out: {line}" for line in summary.left_out]
 
 
-def differences(counts: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
-    """What is not as published, by the name of the study.
+def _other_counts(counts: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+    """A line for each published study that has other trials than are published, by its name."""
+    return {
+        name: f"{name}: published with {_listed(study.counts)}, got {_listed(counts[name])}"
+        for name, study in published_studies().items()
+        if name in counts and _listed(counts[name]) != _listed(study.counts)
+    }
 
-    Args:
-        counts: name of a study to its trials by the status by which they count. Studies of no
-            published name are left alone, and so is a published workload of which none is there.
-    """
-    workloads = {name.rpartition("/")[0] for name in counts}
-    lines = {}
+
+def _missing(summary: Summary, workloads: Sequence[str]) -> list[str]:
+    """A line for each workload of which studies are published that were asked for and not found."""
+    sizes: dict[str, list[int]] = {}
     for name, study in published_studies().items():
-        published = _listed(study.counts)
-        if study.workload.name in workloads and name not in counts:
-            lines[name] = f"published with {published}, got no such study"
-        elif name in counts and _listed(counts[name]) != published:
-            lines[name] = f"published with {published}, got {_listed(counts[name])}"
-    return lines
+        if name not in summary.counts and is_below(name, workloads):
+            sizes.setdefault(study.workload.name, []).append(study.batch_size)
+    found = {name.rpartition("/")[0] for name in summary.counts}
+    return [
+        f"{name}: published with batch size {', '.join(map(str, missing))} too, got none of them"
+        for name, missing in sizes.items()
+        if name in found
+    ]
 
 
 def _listed(counts: Mapping[str, int]) -> str:

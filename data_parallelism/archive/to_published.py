@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 from etils import epath
@@ -18,10 +17,10 @@ from data_parallelism.archive.names import (
     study_name,
 )
 from data_parallelism.archive.settings import as_published
-from data_parallelism.archive.summary import Summary
+from data_parallelism.archive.summary import Summary, counted
 from data_parallelism.errors import UserError
 from data_parallelism.records import StudyRecord, packed, store
-from data_parallelism.records.schema import TrialRecord, counted_status
+from data_parallelism.records.schema import TrialRecord
 from data_parallelism.records.trials import metadata_of
 
 
@@ -50,7 +49,7 @@ def convert_to_published(
     root, output = epath.Path(records_dir), epath.Path(output_dir)
     summary = Summary()
     for folder in store.find_studies(root):
-        study = store.read_study(folder)
+        study = store.read_study(folder, as_written=True)
         summary.left_out += study.damaged
         if study.settings:
             name = study_name(os.path.relpath(folder, root), study.settings)
@@ -82,8 +81,7 @@ def _convert(
         summary.converted.append(name)
         summary.num_trials += len(study.trials)
         summary.num_measurements += sum(len(trial.curve.steps) for trial in study.trials)
-    statuses = (counted_status(trial.status, settings) for trial in study.trials)
-    summary.counts[name] = Counter(statuses)
+    summary.counts[name] = counted((trial.status for trial in study.trials), settings)
 
 
 def _write(study: StudyRecord, folder: epath.Path, target: epath.Path, output: epath.Path) -> None:

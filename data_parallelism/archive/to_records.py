@@ -15,7 +15,7 @@ from data_parallelism.archive.pack import Packers
 from data_parallelism.archive.summary import Summary
 from data_parallelism.errors import UserError
 from data_parallelism.executors.processes import num_cores as all_cores
-from data_parallelism.reference import ARCHIVE_SHA256
+from data_parallelism.reference.published import ARCHIVE_SHA256
 
 # An archive that is smaller is not worth the second that a process takes to start.
 SMALL_ARCHIVE_BYTES = 4 << 20

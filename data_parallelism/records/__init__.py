@@ -12,6 +12,7 @@ from data_parallelism.records.schema import (
 from data_parallelism.records.store import (
     each_trial,
     find_studies,
+    finished_trial_ids,
     read_json,
     read_study,
     read_trial,
@@ -42,6 +43,7 @@ __all__ = [
     "each_trial",
     "encode_columns",
     "find_studies",
+    "finished_trial_ids",
     "read_json",
     "read_records",
     "read_study",

@@ -14,18 +14,6 @@ INCOMPLETE = "INCOMPLETE"
 STATUSES = (COMPLETE, INCOMPLETE, INFEASIBLE)
 
 
-def counted_status(status: str, settings: Mapping[str, Any]) -> str:
-    """The status by which a trial counts.
-
-    Args:
-        status: its own.
-        settings: of its study. If `train_steps` is 0, as in published studies that had a time
-            budget in place of a step budget, each trial that did not diverge is COMPLETE.
-    """
-    has_time_budget = settings.get("train_steps") == 0
-    return COMPLETE if has_time_budget and status == INCOMPLETE else status
-
-
 @dataclasses.dataclass(frozen=True)
 class Curve:
     """All measurements of one trial.
@@ -78,3 +66,28 @@ class StudyRecord:
     settings: Mapping[str, Any]
     trials: tuple[TrialRecord, ...]
     damaged: tuple[str, ...] = ()
+
+
+def counted_status(status: str, settings: Mapping[str, Any]) -> str:
+    """The status by which a trial counts.
+
+    Args:
+        status: its own.
+        settings: of its study. If `train_steps` is 0, as in published studies that had a time
+            budget in place of a step budget, a trial that did not diverge is COMPLETE.
+    """
+    has_time_budget = settings.get("train_steps") == 0
+    return COMPLETE if has_time_budget and status == INCOMPLETE else status
+
+
+def completed_trial(trial: TrialRecord, settings: Mapping[str, Any]) -> TrialRecord:
+    """A trial with what only the settings of its study tell of it.
+
+    Args:
+        trial: as its own files have it.
+        settings: of its study; they decide on the status by which it counts, and may name
+            `fixed_parameters`, metaparameters that were set and not searched.
+    """
+    fixed = settings.get("fixed_parameters", {})
+    status = counted_status(trial.status, settings)
+    return dataclasses.replace(trial, status=status, parameters={**fixed, **trial.parameters})

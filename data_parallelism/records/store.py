@@ -28,7 +28,7 @@ from etils import epath
 
 from data_parallelism.errors import UserError
 from data_parallelism.records import packed, tfrecord
-from data_parallelism.records.schema import StudyRecord, TrialRecord
+from data_parallelism.records.schema import StudyRecord, TrialRecord, completed_trial
 from data_parallelism.records.tfrecord import Damaged
 from data_parallelism.records.trials import (
     WHERE,
@@ -185,11 +185,21 @@ def each_trial(study_dir: PathLike) -> Iterator[tuple[epath.Path, TrialRecord | 
             yield path, trial
 
 
-def read_study(study_dir: PathLike) -> StudyRecord:
+def finished_trial_ids(study_dir: PathLike) -> set[int]:
+    """The ids of the trials that are there; `read_trial` tells whether a folder is whole."""
+    folder = epath.Path(study_dir)
+    packed_trials = packed.read_trials(folder / packed.PACKED_FILE)
+    ids = {trial.trial_id for trial in packed_trials if isinstance(trial, TrialRecord)}
+    return ids | {int(name) for name in _trial_names(folder)}
+
+
+def read_study(study_dir: PathLike, *, as_written: bool = False) -> StudyRecord:
     """Reads all of a study that is whole.
 
     Args:
         study_dir: the study's folder.
+        as_written: give the trials as their files have them, and not as the study's settings
+            complete them (`schema.completed_trial`).
 
     Returns:
         The study. What is damaged is left out and named in `damaged`; where that is `study.json`,
@@ -205,7 +215,7 @@ def read_study(study_dir: PathLike) -> StudyRecord:
         if isinstance(trial, Damaged):
             damaged.append(str(trial))
         else:
-            trials.append(trial)
+            trials.append(trial if as_written else completed_trial(trial, settings))
     trials.sort(key=lambda trial: trial.trial_id)
     return StudyRecord(settings, tuple(trials), tuple(damaged))
 
@@ -291,6 +301,8 @@ def check_settings(settings: dict[str, Any], name: str) -> None:
     for key in ("dataset", "model", "optimizer"):
         if not isinstance(settings.get(key), str):
             raise Damaged(WHERE, f"expected a string {key!r}, got {settings.get(key)!r}")
+    if not isinstance(settings.get("fixed_parameters", {}), dict):
+        raise Damaged(WHERE, "expected an object as 'fixed_parameters'")
     batch_size, match = settings.get("batch_size"), _STUDY_NAME.fullmatch(name)
     if not _is_count(batch_size) or (match and int(match[1]) != batch_size):
         raise Damaged(WHERE, f"expected the folder's 'batch_size', got {batch_size!r}")

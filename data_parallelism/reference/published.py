@@ -1,4 +1,11 @@
-"""The workloads and studies of the published archive."""
+"""The workloads and studies of the published archive.
+
+`published_studies.csv` counts the trials of every study, as the summary that comes with the archive
+does. `published_workloads.csv` holds the goal that the paper's figures use for each workload, and
+how many COMPLETE trials count; where the number is missing all do. For the workloads below
+`solution_quality/`, for which the paper names no goal, it is that of the same model on the same
+data elsewhere.
+"""
 
 from __future__ import annotations
 

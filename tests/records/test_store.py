@@ -32,11 +32,6 @@ def make_study(records_dir, num_trials=3, revision=1, **settings):
     return path
 
 
-def finished(path):
-    """The ids of the trials that have a folder, whole or not."""
-    return {int(folder.name) for folder, _ in records.each_trial(path)}
-
-
 def files_of(path):
     return {p.name: p.read_bytes() for p in path.iterdir()}
 
@@ -144,7 +139,7 @@ def test_a_reader_never_sees_half_a_trial(tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             records.write_trial(study, dataclasses.replace(TRIAL, trial_id=1))
     assert sorted(files_of(renamed[0])) == ["measurements.tfrecord", "metadata.json"]
-    assert finished(study) == {0}
+    assert records.finished_trial_ids(study) == {0}
     assert records.read_study(study).damaged == ()
     records.write_trial(study, dataclasses.replace(TRIAL, trial_id=1))
     assert sorted(os.listdir(study)) == ["0", "1", "study.json"]
@@ -192,7 +187,8 @@ def test_a_study_comes_back_in_order_of_ids(tmp_path):
     assert study.settings == SETTINGS
     assert [trial.trial_id for trial in study.trials] == list(range(12))
     assert study.damaged == ()
-    assert finished(path) == set(range(12))
+    assert records.finished_trial_ids(path) == set(range(12))
+    assert records.finished_trial_ids(tmp_path / "none") == set()
 
 
 def changed_versions(data):
@@ -214,7 +210,7 @@ def test_damage_anywhere_costs_one_trial(tmp_path, name):
         assert [trial.trial_id for trial in study.trials] == [0]
         assert len(study.damaged) == 1 and str(path / "1") in study.damaged[0]
         assert "\n" not in study.damaged[0]
-    assert finished(path) == {0, 1}
+    assert records.finished_trial_ids(path) == {0, 1}
 
 
 def test_damage_to_the_settings_keeps_the_trials(tmp_path):
@@ -289,7 +285,7 @@ def test_a_damaged_trial_is_set_aside_and_runs_again(tmp_path):
         assert records.set_aside(path / "1") == path / f"1.damaged-{number}"
         assert records.read_study(path).damaged == ()
         records.write_trial(path, dataclasses.replace(TRIAL, trial_id=1))
-    assert finished(path) == {0, 1}
+    assert records.finished_trial_ids(path) == {0, 1}
 
 
 def test_studies_are_found_by_path_and_batch_size(tmp_path):
