@@ -24,6 +24,7 @@ from data_parallelism.records.tfrecord import Damaged
 STEP = "step"
 NOT_MEASURED = ("", "nan", "NaN", "-nan", "NA", "N/A", "null", "NULL", "None")
 SPLITS = ("train", "val", "test")
+METRICS = ("cross_entropy_error", "classification_error", "average_precision")
 # Files with one header are parsed as one, as long as they fit into a processor's cache.
 MAX_JOINED_BYTES = 256 << 10
 
@@ -214,7 +215,11 @@ def format_curve(curve: Curve) -> bytes:
     return header.getvalue().encode() + sink.getvalue().to_pybytes()
 
 
-def _name_order(name: str) -> tuple[int, str]:
-    """Splits in the order of the published files, then other names."""
-    split = name.partition("/")[0]
-    return SPLITS.index(split) if split in SPLITS else len(SPLITS), name
+def _name_order(name: str) -> tuple[int, int, str]:
+    """The order of the published files; other names come last."""
+    split, _, metric = name.partition("/")
+    return _place(split, SPLITS), _place(metric, METRICS), name
+
+
+def _place(name: str, order: Sequence[str]) -> int:
+    return order.index(name) if name in order else len(order)

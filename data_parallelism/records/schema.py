@@ -90,4 +90,6 @@ def completed_trial(trial: TrialRecord, settings: Mapping[str, Any]) -> TrialRec
     """
     fixed = settings.get("fixed_parameters", {})
     status = counted_status(trial.status, settings)
+    if status == trial.status and not fixed:
+        return trial
     return dataclasses.replace(trial, status=status, parameters={**fixed, **trial.parameters})

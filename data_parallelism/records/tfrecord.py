@@ -178,6 +178,13 @@ def _packed_floats(values: np.ndarray) -> bytes:
     return b"\x0a" + _varint(len(data)) + data if data else b""
 
 
+def _unpacked_floats(float_list: Any) -> np.ndarray:
+    """The inverse; the values are the end of the message."""
+    float_list.DiscardUnknownFields()
+    data, count = float_list.SerializeToString(), len(float_list.value)
+    return np.frombuffer(data, "<f4", count, len(data) - 4 * count).astype(np.float32)
+
+
 def _varint(value: int) -> bytes:
     """A length as protobuf writes it: seven bits a byte, the lowest first."""
     parts = bytearray()
@@ -192,7 +199,7 @@ def _column(feature: Any) -> Column:
     if kind == "bytes_list":
         return list(feature.bytes_list.value)
     if kind == "float_list":
-        return np.array(feature.float_list.value, np.float32)
+        return _unpacked_floats(feature.float_list)
     if kind == "int64_list":
         return np.array(feature.int64_list.value, np.int64)
     raise ValueError("a feature without values")
