@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from etils import epath
 
@@ -64,15 +64,25 @@ class Converter:
             self._write(study, trials)
 
     def _begin_study(self, name: str) -> OpenStudy:
+        folder = self._records_dir / records_folder(name)
         if name in self._seen:
-            raise UserError(
-                f"{name}: expected the files of a study side by side, got more of them after those "
-                "of another study: extract the archive and name its folder"
-            )
+            self._refuse_rest(name, folder)
         self._seen.add(name)
-        study = OpenStudy(name, self._records_dir / records_folder(name), self._limits)
+        study = OpenStudy(name, folder, self._limits)
         self._open.append(study)
         return study
+
+    def _refuse_rest(self, name: str, folder: epath.Path) -> NoReturn:
+        """The study seemed to have ended: its records lack the trials that come now."""
+        remedy = "extract the archive and name its folder"
+        if name in self._summary.converted:
+            folder.rmtree()
+        elif name in self._summary.there_already:
+            remedy += f", and remove {folder}, which may lack trials"
+        raise UserError(
+            f"{name}: expected the files of a study side by side, got more of them after those of "
+            f"another study: {remedy}"
+        )
 
     def _end_study(self) -> None:
         study, self._current = self._current, None

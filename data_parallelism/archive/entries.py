@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import os
 import re
+import stat
 import tarfile
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -156,14 +157,14 @@ def folder_entries(folder: epath.Path, limits: Limits) -> Iterator[Entry]:
 
 def _files(folder: epath.Path, prefix: str) -> Iterator[tuple[str, epath.Path]]:
     for child in sorted(folder.iterdir(), key=_file_order):
-        if os.path.islink(child):
-            raise UserError(f"{child}: expected a file or a folder, got a link")
+        if os.path.lexists(child):  # Else it is in a cloud's store, which has but files.
+            mode = os.lstat(child).st_mode
+            if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+                raise UserError(f"{child}: expected a file or a folder, got a link or a device")
         if child.is_dir():
             yield from _files(child, f"{prefix}{child.name}/")
-        elif child.is_file():
-            yield f"{prefix}{child.name}", child
         else:
-            raise UserError(f"{child}: expected a file or a folder, got a device")
+            yield f"{prefix}{child.name}", child
 
 
 def _file_order(path: epath.Path) -> tuple[bool, int, str]:

@@ -24,6 +24,8 @@ from data_parallelism.records.trials import (
     trial_of,
 )
 
+MAX_BYTES_WITHOUT_PROCESSES = 8 << 20
+
 
 @dataclasses.dataclass(frozen=True)
 class TrialFiles:
@@ -86,18 +88,20 @@ def pack_trials(study: str, trials: Sequence[TrialFiles]) -> Packed:
 class Packers:
     """Processes that pack; results come in the order in which the trials were handed over.
 
+    They are started once there is enough to pack that it is worth the second it takes.
+
     Args:
-        num_processes: how many; with none the calling process packs.
+        num_processes: how many.
     """
 
     def __init__(self, num_processes: int) -> None:
         self._num_processes = num_processes
+        self._num_bytes = 0
         self._stack = contextlib.ExitStack()
         self._idle: deque[multiprocessing.connection.Connection] = deque()
         self._busy: deque[tuple[Any, multiprocessing.connection.Connection]] = deque()
 
     def __enter__(self) -> Packers:
-        self._idle.extend(self._start() for _ in range(self._num_processes))
         return self
 
     def __exit__(self, *details: Any) -> None:
@@ -116,12 +120,16 @@ class Packers:
         Returns:
             Jobs and results that had to be taken first to make room, if any.
         """
-        if not self._num_processes:
+        self._num_bytes += sum(len(trial.measurements) for trial in trials)
+        if self._num_bytes <= MAX_BYTES_WITHOUT_PROCESSES:
             return [(job, pack_trials(study, trials))]
+        while len(self._idle) + len(self._busy) < self._num_processes:
+            self._idle.append(self._start())
         done = [] if self._idle else [self._take()]
         # To one that waits for it: a pipe between two that both send would block them for ever.
         connection = self._idle.popleft()
-        connection.send((study, trials))
+        with _lost_workers_told():
+            connection.send((study, trials))
         self._busy.append((job, connection))
         return done
 
@@ -132,10 +140,8 @@ class Packers:
 
     def _take(self) -> tuple[Any, Packed]:
         job, connection = self._busy.popleft()
-        try:
+        with _lost_workers_told():
             packed = connection.recv()
-        except (EOFError, ConnectionError):
-            raise WorkerLost("a process that packs trials has ended, perhaps killed") from None
         self._idle.append(connection)
         return job, packed
 
@@ -150,9 +156,17 @@ class Packers:
         return ours
 
 
+@contextlib.contextmanager
+def _lost_workers_told() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, ConnectionError):
+        raise WorkerLost("a process that packs trials has ended, perhaps killed") from None
+
+
 def _serve(connection: multiprocessing.connection.Connection) -> None:
     """Packs until the other side of the pipe is closed, or its process has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The caller is told, and closes the pipe.
-    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+    with contextlib.suppress(EOFError, ConnectionError):
         while True:
             connection.send(pack_trials(*connection.recv()))

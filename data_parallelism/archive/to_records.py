@@ -17,8 +17,6 @@ from data_parallelism.errors import UserError
 from data_parallelism.executors.processes import num_cores as all_cores
 from data_parallelism.reference.published import ARCHIVE_SHA256
 
-# An archive that is smaller is not worth the second that a process takes to start.
-SMALL_ARCHIVE_BYTES = 4 << 20
 # Of those that parse beside the one that reads.
 MAX_PROCESSES = 8
 
@@ -59,9 +57,8 @@ def convert_to_records(
         streams.check_sha256(path, ARCHIVE_SHA256)
     summary = Summary(num_bytes=0 if path.is_dir() else path.stat().length)
     limits = limits or Limits()
-    is_small = 0 < summary.num_bytes < SMALL_ARCHIVE_BYTES
     with (
-        Packers(0 if is_small else min(MAX_PROCESSES, max(1, cores // 2))) as packers,
+        Packers(min(MAX_PROCESSES, max(1, cores // 2))) as packers,
         Converter(epath.Path(records_dir), packers, summary, limits) as converter,
     ):
         for entry in _entries(path, cores, summary, limits):
