@@ -20,9 +20,11 @@ import pandas_loader
 from tree_memory import PeakMemory
 
 from data_parallelism.analysis import analyze, tables
+from data_parallelism.analysis.steps_to_result import find_winner, first_complete
 from data_parallelism.archive.to_records import convert_to_records
 from data_parallelism.executors.processes import num_cores
-from data_parallelism.records.schema import COMPLETE
+from data_parallelism.records import store
+from data_parallelism.records.schema import COMPLETE, INFEASIBLE
 from data_parallelism.reference.published import published_studies, published_workloads
 
 Cells = Sequence[str]
@@ -118,45 +120,47 @@ def load(bench: Bench) -> Iterator[Cells]:
     goal = study.workload.goal
 
     def pandas() -> int | None:
-        table = pandas_loader.load_study(folder / "csv" / STUDY, NUM_TRIALS)
+        _, table = pandas_loader.load_study(folder / "csv" / STUDY, NUM_TRIALS)
         return pandas_loader.steps_to_result(table, goal)
 
     def package() -> int | None:
-        (answer,) = analyze(folder / "records")
-        return answer.studies[0].steps_to_result
+        trials = store.read_study(folder / "records" / STUDY).trials
+        winner = find_winner(first_complete(trials, NUM_TRIALS), goal)
+        return winner.step if winner else None
 
-    _check_same(pandas(), package())
+    _check_same([pandas()], [package()])
     repeated = {
         name: lambda function=function: [function() for _ in range(REPETITIONS)]
         for name, function in {"package": package, "pandas": pandas}.items()
     }
     seconds = _take_turns(repeated, bench.rounds)
     per_study = [{name: value / REPETITIONS for name, value in each.items()} for each in seconds]
-    what = f"{NUM_TRIALS} trials of {NUM_MEASUREMENTS} measurements: from disk to the answer"
+    what = f"{NUM_TRIALS} trials of {NUM_MEASUREMENTS} measurements: steps to result"
     yield _row(what, "pandas", per_study, MOST_TIMES_PANDAS)
 
 
 def all_tables(bench: Bench) -> Iterator[Cells]:
-    """The tables of all workloads from records, beside steps to result by pandas."""
+    """The tables of all workloads from records, beside counts and steps to result by pandas."""
     bench.prepare()
     workloads = [w for w in published_workloads().values() if (bench.records_dir / w.name).exists()]
 
-    def pandas() -> list[int | None]:
-        return [
-            pandas_loader.steps_to_result(
-                pandas_loader.load_study(study, workload.num_trials), workload.goal
-            )
-            for workload in workloads
-            for study in _studies(bench.extracted / workload.name)
-        ]
+    def pandas() -> list[Any]:
+        rows = []
+        for workload in workloads:
+            for study in _studies(bench.extracted / workload.name):
+                counts, table = pandas_loader.load_study(study, workload.num_trials)
+                steps = pandas_loader.steps_to_result(table, workload.goal)
+                rows.append((counts[COMPLETE], counts[INFEASIBLE], steps))
+        return rows
 
-    def package() -> list[int | None]:
-        steps = []
+    def package() -> list[Any]:
+        rows = []
         for workload in workloads:
             answers = analyze(bench.records_dir / workload.name)
             tables.format_table(answers)
-            steps += [study.steps_to_result for answer in answers for study in answer.studies]
-        return steps
+            studies = [study for answer in answers for study in answer.studies]
+            rows += [(s.complete, s.infeasible, s.steps_to_result) for s in studies]
+        return rows
 
     results: dict[str, Any] = {}
     functions = {"package": package, "pandas": pandas}
@@ -219,9 +223,10 @@ def _met(is_met: bool) -> str:
     return "met" if is_met else "missed"
 
 
-def _check_same(one: Any, other: Any) -> None:
-    if one != other:
-        raise RuntimeError(f"pandas and the package give different steps to result: {one}, {other}")
+def _check_same(one: Sequence[Any], other: Sequence[Any]) -> None:
+    differing = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+    if differing:
+        raise RuntimeError(f"pandas and the package do not agree, first {differing[0]}")
 
 
 def _studies(workload: pathlib.Path) -> list[pathlib.Path]:

@@ -1,13 +1,14 @@
 """The usual way to read the published layout: pandas, one CSV file per trial.
 
 Does what the loader that was published with the archive does, in its order: the JSON of each trial,
-its table if it is COMPLETE, until there are enough of them; one table of all, sorted.
+its table if it is COMPLETE and there are not enough of them; one table of all, sorted.
 """
 
 from __future__ import annotations
 
 import json
 import pathlib
+from collections import Counter
 
 import pandas as pd
 
@@ -15,17 +16,25 @@ from data_parallelism.records.schema import COMPLETE
 from data_parallelism.workload import MINIMIZE, Goal
 
 
-def load_study(folder: pathlib.Path, num_trials: int | None) -> pd.DataFrame:
-    """The measurements of the first COMPLETE trials of a study, by trial id and step."""
-    ids, tables = [], []
+def load_study(folder: pathlib.Path, num_trials: int | None) -> tuple[Counter[str], pd.DataFrame]:
+    """A study's trials by status, and the measurements of the first COMPLETE ones.
+
+    Args:
+        folder: of the study.
+        num_trials: how many COMPLETE trials count, or None for all.
+
+    Returns:
+        Status to number of trials, and a table by trial id and step.
+    """
+    statuses, tables = [], {}
     for path in sorted(folder.glob("[0-9]*"), key=lambda path: int(path.name)):
         metadata = json.loads((path / "metadata.json").read_text())
-        if metadata["status"] == COMPLETE:
-            ids.append(metadata["trial_id"])
-            tables.append(pd.read_csv(path / "measurements.csv", index_col="step"))
-            if len(ids) == num_trials:
-                break
-    return pd.concat(tables, keys=ids, names=["trial_id"]) if tables else pd.DataFrame()
+        statuses.append(metadata["status"])
+        if metadata["status"] == COMPLETE and len(tables) != num_trials:
+            table = pd.read_csv(path / "measurements.csv", index_col="step")
+            tables[metadata["trial_id"]] = table
+    joined = pd.concat(tables, names=["trial_id"]) if tables else pd.DataFrame()
+    return Counter(statuses), joined
 
 
 def steps_to_result(measurements: pd.DataFrame, goal: Goal) -> int | None:

@@ -201,4 +201,7 @@ class _Curve:
         last = self.reached * PLATEAU_SPAN >= self.reached[-1]
         if last.sum() < 2:
             return -np.inf
-        return float(np.polyfit(np.log(self.reached[last]), self.log_steps()[last], 1)[0])
+        # Least squares by hand: `polyfit` takes half of the time of all that random halves answer.
+        sizes = np.log(self.reached[last])
+        sizes -= sizes.mean()
+        return float(sizes @ self.log_steps()[last] / (sizes @ sizes))

@@ -50,14 +50,15 @@ def first_passages(
     Returns:
         float64 `[trials]`; infinity where the goal was never passed.
     """
-    lengths = [len(trial.curve.steps) for trial in trials]
-    owners = np.repeat(np.arange(len(trials)), lengths)
+    lengths = np.array([len(trial.curve.steps) for trial in trials], int)
     steps = _joined([trial.curve.steps for trial in trials])
     reached = _is_past(_joined([_values(trial, goal.metric) for trial in trials]), goal)
     if horizon is not None:
         reached &= steps <= horizon
     passages = np.full(len(trials), np.inf)
-    np.minimum.at(passages, owners[reached], steps[reached])
+    if steps.size:
+        starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+        passages[lengths > 0] = np.minimum.reduceat(np.where(reached, steps, np.inf), starts)
     return passages
 
 

@@ -146,11 +146,36 @@ def decode_columns(payload: bytes) -> dict[str, Column]:
     Raises:
         Damaged: if the payload is no such message.
     """
+    columns = {name: decode_feature(feature) for name, feature in parse_features(payload).items()}
+    return dict(sorted(columns.items()))
+
+
+def parse_features(payload: bytes) -> dict[str, Any]:
+    """The `Feature`s of a serialized `tf.train.Example` by name, for `decode_feature`.
+
+    Raises:
+        Damaged: if the payload is no such message.
+    """
     try:
-        features = Example.FromString(payload).features.feature
-        return {name: _column(features[name]) for name in sorted(features)}
-    except (message.DecodeError, ValueError) as error:
+        return dict(Example.FromString(payload).features.feature)
+    except message.DecodeError as error:
         raise Damaged("tf.train.Example", f"cannot be decoded ({error})") from None
+
+
+def decode_feature(feature: Any) -> Column:
+    """The column in a `Feature`: an int64 array, a float32 array or a list of bytes.
+
+    Raises:
+        Damaged: if it is of no kind.
+    """
+    kind = feature.WhichOneof("kind")
+    if kind == "bytes_list":
+        return list(feature.bytes_list.value)
+    if kind == "float_list":
+        return _unpacked_floats(feature.float_list)
+    if kind == "int64_list":
+        return np.array(feature.int64_list.value, np.int64)
+    raise Damaged("tf.train.Example", "cannot be decoded (a feature without values)")
 
 
 def _checksum(data: bytes) -> bytes:
@@ -192,17 +217,6 @@ def _varint(value: int) -> bytes:
         parts.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes([*parts, value])
-
-
-def _column(feature: Any) -> Column:
-    kind = feature.WhichOneof("kind")
-    if kind == "bytes_list":
-        return list(feature.bytes_list.value)
-    if kind == "float_list":
-        return _unpacked_floats(feature.float_list)
-    if kind == "int64_list":
-        return np.array(feature.int64_list.value, np.int64)
-    raise ValueError("a feature without values")
 
 
 def _example_class() -> Any:

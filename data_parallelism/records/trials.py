@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,20 +50,22 @@ def check_metadata(metadata: Mapping[str, Any], name: str | None = None) -> None
     Raises:
         Damaged: saying what was expected.
     """
+    for key, what in _problems(metadata, name):
+        raise Damaged(WHERE, f"{key}: expected {what}, got {metadata.get(key)!r}")
+
+
+def _problems(metadata: Mapping[str, Any], name: str | None) -> Iterator[tuple[str, str]]:
+    """Keys and what was expected there."""
     trial_id = metadata.get("trial_id")
-    expected = {
-        "trial_id": (
-            _is_count(trial_id) and name in (None, str(trial_id)),
-            "a whole number >= 0" if name is None else "the folder's number",
-        ),
-        "parameters": (isinstance(metadata.get("parameters"), dict), "an object"),
-        "status": (metadata.get("status") in STATUSES, f"one of {', '.join(STATUSES)}"),
-        "steps": (_is_count(metadata.get("steps")), "a whole number >= 0"),
-        **{name: (_is_count(metadata.get(name, 0)), "a whole number >= 0") for name in _OPTIONAL},
-    }
-    for key, (fits, what) in expected.items():
-        if not fits:
-            raise Damaged(WHERE, f"{key}: expected {what}, got {metadata.get(key)!r}")
+    if not _is_count(trial_id) or name not in (None, str(trial_id)):
+        yield "trial_id", "a whole number >= 0" if name is None else "the folder's number"
+    if not isinstance(metadata.get("parameters"), dict):
+        yield "parameters", "an object"
+    if metadata.get("status") not in STATUSES:
+        yield "status", f"one of {', '.join(STATUSES)}"
+    for key in ("steps", *_OPTIONAL):
+        if not _is_count(metadata.get(key, None if key == "steps" else 0)):
+            yield key, "a whole number >= 0"
 
 
 def encode_trial(trial: TrialRecord, metadata: bytes, *, exact: bool = False) -> bytes:
@@ -89,21 +92,68 @@ def encode_trial(trial: TrialRecord, metadata: bytes, *, exact: bool = False) ->
 def decode_trial(payload: bytes) -> tuple[bytes, int, Curve]:
     """The copy of `metadata.json`, the trial's id and its curve; the inverse of `encode_trial`.
 
+    The columns of the curve are checked here, and made arrays when they are first asked for: most
+    trials of a large study are only counted.
+
     Raises:
         Damaged: if the payload is something else.
     """
-    columns: dict[str, Any] = tfrecord.decode_columns(payload)
-    metadata = columns.pop("metadata", None)
-    if not isinstance(metadata, list) or len(metadata) != 1:
+    features = tfrecord.parse_features(payload)
+    metadata = features.pop("metadata", None)
+    if metadata is None or len(metadata.bytes_list.value) != 1:
         raise Damaged(WHERE, "expected a copy of metadata.json in it")
-    trial_id = columns.pop("trial_id", None)
-    if not isinstance(trial_id, np.ndarray) or trial_id.dtype != np.int64 or len(trial_id) != 1:
+    trial_id = features.pop("trial_id", None)
+    if trial_id is None or len(trial_id.int64_list.value) != 1:
         raise Damaged(WHERE, "expected one number in 'trial_id'")
-    steps = columns.pop("step", None)
-    if not isinstance(steps, np.ndarray) or steps.dtype != np.int64:
+    steps = features.pop("step", None)
+    if steps is None or steps.WhichOneof("kind") != "int64_list":
         raise Damaged(WHERE, "expected a column of int64 'step'")
-    metrics = {name: _values(name, column, len(steps)) for name, column in columns.items()}
-    return metadata[0], int(trial_id[0]), Curve(steps, metrics)
+    length = len(steps.int64_list.value)
+    for name, feature in features.items():
+        if not _is_metric(feature, length):
+            raise Damaged(WHERE, f"expected a float32 per step in {name!r}")
+    curve = _EncodedCurve(steps, features)
+    return metadata.bytes_list.value[0], trial_id.int64_list.value[0], curve
+
+
+def _is_metric(feature: Any, length: int) -> bool:
+    """Whether it holds a float32 per step, or a float64 as bytes."""
+    if feature.WhichOneof("kind") == "float_list":
+        return len(feature.float_list.value) == length
+    return [len(data) for data in feature.bytes_list.value] == [8 * length]
+
+
+class _EncodedCurve(Curve):
+    """A curve of which each column is decoded when it is first asked for."""
+
+    def __init__(self, steps: Any, metrics: dict[str, Any]) -> None:
+        self.__dict__["feature"] = steps
+        self.__dict__["metrics"] = _EncodedMetrics(metrics)
+
+    @functools.cached_property
+    def steps(self) -> np.ndarray:
+        """See `Curve`."""
+        return np.asarray(tfrecord.decode_feature(self.__dict__["feature"]))
+
+
+class _EncodedMetrics(Mapping[str, np.ndarray]):
+    def __init__(self, features: dict[str, Any]) -> None:
+        self._features = features
+        self._decoded: dict[str, np.ndarray] = {}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self._decoded:
+            column = tfrecord.decode_feature(self._features[name])
+            if isinstance(column, list):
+                column = np.frombuffer(column[0], "<f8").astype(np.float64)
+            self._decoded[name] = column
+        return self._decoded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._features)
+
+    def __len__(self) -> int:
+        return len(self._features)
 
 
 def decode_object(data: bytes) -> dict[str, Any]:
@@ -131,15 +181,6 @@ def encode_object(value: Mapping[str, Any]) -> bytes:
         return json.dumps(value, sort_keys=True, allow_nan=False).encode()
     except ValueError:
         raise Damaged(WHERE, "expected finite numbers, got one that is not") from None
-
-
-def _values(name: str, column: Any, length: int) -> np.ndarray:
-    """A column of metric values: float32, or float64 that was kept as bytes."""
-    if isinstance(column, list) and [len(data) for data in column] == [8 * length]:
-        return np.frombuffer(column[0], "<f8").astype(np.float64)
-    if isinstance(column, list) or column.dtype != np.float32 or len(column) != length:
-        raise Damaged(WHERE, f"expected a float32 per step in {name!r}")
-    return column
 
 
 def _with_one_nan(values: np.ndarray) -> np.ndarray:

@@ -85,7 +85,8 @@ def test_the_loader_finds_the_same_steps(tmp_path):
             (folder / name).write_bytes(data)
     convert_to_records(tmp_path / "csv", tmp_path / "records", is_published=False)
     for num_trials in (None, 5):
-        table = pandas_loader.load_study(folder, num_trials)
+        statuses, table = pandas_loader.load_study(folder, num_trials)
+        assert statuses == counts
         (answer,) = analyze(tmp_path / "records", num_trials=num_trials)
         steps = pandas_loader.steps_to_result(table, study.workload.goal)
         assert steps == answer.studies[0].steps_to_result is not None
