@@ -74,10 +74,12 @@ def _parse_alike(header: bytes, bodies: list[bytes]) -> list[Curve | Damaged]:
         names = _names(header)
     except Damaged as error:
         return [_empty_curve([]) if not header + body else error for body in bodies]
-    columns = _plain_columns(names, bodies)
+    joined = b"".join(bodies)
+    line_ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == ord("\n"))
+    columns = _plain_columns(names, joined, line_ends)
     if columns is None:
         return [_parse_any(names, body) for body in bodies]
-    ends = np.cumsum([body.count(b"\n") for body in bodies])
+    ends = np.searchsorted(line_ends, np.cumsum([len(body) for body in bodies]))
     steps = columns.pop(STEP).astype(np.int64)
     short = {name: narrow(values) for name, values in columns.items()}
     curves: list[Curve | Damaged] = []
@@ -105,10 +107,11 @@ def _names(header: bytes) -> list[str]:
     return names
 
 
-def _plain_columns(names: list[str], bodies: list[bytes]) -> dict[str, np.ndarray] | None:
+def _plain_columns(
+    names: list[str], joined: bytes, line_ends: np.ndarray
+) -> dict[str, np.ndarray] | None:
     """Columns of the files, one after the other, or None if one needs a closer look."""
-    joined = b"".join(bodies)
-    if b"\n\n" in joined or joined.startswith(b"\n") or b"\r" in joined or b'"' in joined:
+    if np.any(np.diff(line_ends, prepend=-1) == 1) or b"\r" in joined or b'"' in joined:
         return None  # Lines would not be rows.
     if not joined:
         return {name: np.zeros(0) for name in names}
@@ -119,14 +122,13 @@ def _plain_columns(names: list[str], bodies: list[bytes]) -> dict[str, np.ndarra
             pyarrow.csv.ReadOptions(
                 use_threads=False, block_size=len(joined) + 1, column_names=names
             ),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=types, null_values=list(NOT_MEASURED)
-            ),
+            pyarrow.csv.ParseOptions(quote_char=False),
+            pyarrow.csv.ConvertOptions(column_types=types, null_values=list(NOT_MEASURED)),
         )
     except pa.ArrowInvalid:
         return None
     columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in names}
-    if table.num_rows != joined.count(b"\n") or not _are_steps(columns[STEP]):
+    if table.num_rows != len(line_ends) or not _are_steps(columns[STEP]):
         return None
     return columns
 
