@@ -102,8 +102,9 @@ def _names(header: bytes) -> list[str]:
     if names.count(STEP) != 1 or len(set(names)) < len(names) or "" in names:
         listed = ", ".join(map(repr, names)) or "none"
         raise Damaged(_WHAT, f"expected columns with '{STEP}' and no name twice, got {listed}")
-    if set(names) & {"metadata", "trial_id"}:
-        raise Damaged(_WHAT, "expected metrics for columns, got 'metadata' or 'trial_id'")
+    for name in names:
+        if name in ("metadata", "trial_id") or not name.isprintable():
+            raise Damaged(_WHAT, f"expected names of metrics, got {name!r}")
     return names
 
 

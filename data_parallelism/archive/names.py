@@ -29,6 +29,7 @@ EXTRA_FILES = ("config.gin", "timing.json")
 STUDY_FILES = (STUDY_FILE, *EXTRA_FILES)
 TRIAL_FILES = (METADATA_FILE, MEASUREMENTS_FILE)
 
+NAMES = "letters, digits and _.+=,@-"
 _FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=,@-]*")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 _REVISION = re.compile(r"revision_([2-9]|[1-9][0-9]+)")
@@ -76,11 +77,14 @@ def parse_member(name: str) -> Member | None:
     if len(folders) < _DEPTH or not _NUMBER.fullmatch(folders[-1]):
         return None
     for folder in folders:
-        if not _FOLDER.fullmatch(folder):
-            raise UserError(
-                f"expected folders named by letters, digits and _.+=,@-, got {folder!r} in {name!r}"
-            )
+        if not is_name(folder):
+            raise UserError(f"expected folders named by {NAMES}, got {folder!r} in {name!r}")
     return Member("/".join(folders), trial, file)
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is a plain name, safe as a folder and wherever it is shown."""
+    return bool(_FOLDER.fullmatch(text))
 
 
 def _safe_parts(name: str) -> list[str]:

@@ -13,11 +13,11 @@ from typing import Any
 
 from data_parallelism.archive.measurements import parse_curves
 from data_parallelism.archive.names import MEASUREMENTS_FILE, METADATA_FILE
+from data_parallelism.archive.text import decode_shown_object
 from data_parallelism.executors.base import WorkerLost
 from data_parallelism.records.tfrecord import Damaged, frame
 from data_parallelism.records.trials import (
     check_metadata,
-    decode_object,
     encode_object,
     encode_trial,
     metadata_of,
@@ -73,7 +73,7 @@ def pack_trials(study: str, trials: Sequence[TrialFiles]) -> Packed:
         try:
             if isinstance(curve, Damaged):
                 raise curve
-            metadata = decode_object(trial.metadata)
+            metadata = decode_shown_object(trial.metadata)
             check_metadata(metadata, trial.name)
             record = trial_of(metadata, curve)
             raw = encode_object(metadata_of(record))

@@ -11,14 +11,15 @@ from etils import epath
 
 from data_parallelism.archive.entries import Limits
 from data_parallelism.archive.gather import StudyFiles
-from data_parallelism.archive.names import EXTRA_FILES, STUDY_FILE, Member
+from data_parallelism.archive.names import EXTRA_FILES, NAMES, STUDY_FILE, Member, is_name
 from data_parallelism.archive.pack import Packed
 from data_parallelism.archive.settings import with_known_facts
 from data_parallelism.archive.summary import Summary, counted
+from data_parallelism.archive.text import decode_shown_object
 from data_parallelism.errors import UserError
 from data_parallelism.records import packed, store
 from data_parallelism.records.tfrecord import Damaged
-from data_parallelism.records.trials import decode_object, encode_object
+from data_parallelism.records.trials import encode_object
 
 
 class OpenStudy:
@@ -101,9 +102,12 @@ class OpenStudy:
         data = self.files.own.get(STUDY_FILE)
         if data is None:
             raise Damaged(self.name, "expected it beside the trials, found none")
-        settings = decode_object(data)
+        settings = decode_shown_object(data)
         store.check_settings(settings, self.name.rpartition("/")[2])
-        encode_object(settings)  # Or is not JSON.
+        for key in ("dataset", "model", "optimizer"):
+            if not is_name(settings[key]):
+                raise Damaged(self.name, f"{key}: expected {NAMES}, got {settings[key]!r}")
+        encode_object(settings, indent=2)  # Or it cannot be written.
         return with_known_facts(self.name, settings)
 
     def _check_there(self, settings: Mapping[str, Any]) -> None:

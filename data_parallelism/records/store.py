@@ -16,14 +16,12 @@ one file beside `study.json` (`packed.py`); any study may have trials in both fo
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import uuid
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from etils import epath
 
 from data_parallelism.errors import UserError
@@ -35,6 +33,7 @@ from data_parallelism.records.trials import (
     check_metadata,
     decode_object,
     decode_trial,
+    encode_object,
     encode_trial,
     metadata_of,
     trial_of,
@@ -326,16 +325,9 @@ def json_bytes(path: PathLike, value: Any) -> bytes:
         UserError: naming the file, if a number is not finite.
     """
     try:
-        text = json.dumps(value, sort_keys=True, indent=2, allow_nan=False, default=_plain)
-    except ValueError:
-        raise UserError(f"{path}: expected finite numbers, got one that is not") from None
-    return f"{text}\n".encode()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (np.generic, np.ndarray)):
-        return value.tolist()
-    raise TypeError(f"expected a value that JSON knows, got {value!r}")
+        return encode_object(value, indent=2) + b"\n"
+    except Damaged as error:
+        raise UserError(f"{path}: {error.reason}") from None
 
 
 def _is_count(value: Any) -> bool:

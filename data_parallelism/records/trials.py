@@ -171,16 +171,29 @@ def decode_object(data: bytes) -> dict[str, Any]:
     return value
 
 
-def encode_object(value: Mapping[str, Any]) -> bytes:
-    """The bytes of plain data as JSON in one line, equal for equal data.
+def encode_object(value: Any, indent: int | None = None) -> bytes:
+    """The bytes of plain data as JSON, equal for equal data.
+
+    Args:
+        value: dicts, lists, strings, finite numbers (NumPy's too), booleans and None.
+        indent: of nested lines; None writes one line.
 
     Raises:
         Damaged: if a number is not finite.
     """
     try:
-        return json.dumps(value, sort_keys=True, allow_nan=False).encode()
+        text = json.dumps(value, sort_keys=True, indent=indent, allow_nan=False, default=_plain)
     except ValueError:
         raise Damaged(WHERE, "expected finite numbers, got one that is not") from None
+    except RecursionError:
+        raise Damaged(WHERE, "expected less depth") from None
+    return text.encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(f"expected a value that JSON knows, got {value!r}")
 
 
 def _with_one_nan(values: np.ndarray) -> np.ndarray:

@@ -69,6 +69,7 @@ def test_what_published_files_may_hold(text, steps, metrics):
         ("step,x\n1.5,1\n", "got 1.5"),
         ("step,x\n1e30,1\n", "got 1e+30"),
         (b"step,x\n1,\xff\n", "CSV"),
+        ("step,\x1b[2J\n1,2\n", "'\\x1b[2J'"),
         (b"st\xffep,x\n1,2\n", "header"),
         (b"\x00" * 100, "'step'"),
         ("{}", "'step'"),

@@ -292,6 +292,9 @@ def test_ids_may_have_holes_and_be_large(tmp_path):
         ("12/metadata.json", metadata(12, steps=1.5), "steps: expected a whole number"),
         ("12/metadata.json", metadata(12, parameters=[1]), "parameters: expected an object"),
         ("12/metadata.json", metadata(12, parameters={"a": float("nan")}), "expected finite"),
+        ("12/metadata.json", metadata(12, parameters={"\x1b[2J": 1}), "printed, got '\\x1b[2J'"),
+        ("12/metadata.json", metadata(12, parameters={"a": ["\ud800"]}), "printed, got '\\ud800'"),
+        ("12/metadata.json", b'{"a":' * 10**6, "is not JSON"),
     ],
 )
 def test_a_damaged_trial_costs_itself_alone(tmp_path, name, data, words):
@@ -312,6 +315,8 @@ def test_a_damaged_trial_costs_itself_alone(tmp_path, name, data, words):
         (b"{}", "expected a string 'dataset', got None"),
         (as_json({**SETTINGS, "batch_size": 64}), "expected the folder's 'batch_size', got 64"),
         (as_json({**SETTINGS, "batch_size": 128, "a": float("inf")}), "expected finite numbers"),
+        (as_json({**SETTINGS, "batch_size": 128, "model": "<b>"}), "model: expected letters"),
+        (as_json({**SETTINGS, "batch_size": 128, "note": "a\nb"}), "can be printed, got 'a\\nb'"),
     ],
 )
 def test_a_study_that_cannot_be_used_costs_itself_alone(tmp_path, records_dir, data, words):
@@ -323,6 +328,19 @@ def test_a_study_that_cannot_be_used_costs_itself_alone(tmp_path, records_dir, d
     assert summary.converted == [STUDY, SUBSET, OWN]
     assert not (records_dir / OTHER).exists()
     assert not [name for name in files_below(records_dir) if "partial" in name]
+
+
+@pytest.mark.parametrize("depth", [100, 960, 985, 3000, 100_000])
+def test_deep_json_costs_its_study_at_most(tmp_path, depth):
+    deep = as_json(SETTINGS)[:-1] + b',"a":' + b"[" * depth + b"]" * depth + b"}"
+    files = {**study_files(), **study_files(OTHER), f"{STUDY}/study.json": deep}
+    files[f"{OTHER}/3/metadata.json"] = metadata(3)[:-1] + b"," + deep[1:]
+    summary = convert(write_tar(tmp_path / "a.tar", files), tmp_path / "records")
+    assert OTHER in summary.converted
+    assert all("depth" in line or "is not JSON" in line for line in summary.left_out)
+    assert [len(store.read_study(path).damaged) for path in records.find_studies(tmp_path)] == [
+        0 for _ in summary.converted
+    ]
 
 
 def test_a_file_given_twice_is_refused(tmp_path, records_dir):
