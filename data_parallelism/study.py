@@ -6,6 +6,7 @@ trials, and every record, is the same whatever order the events come in.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Mapping
@@ -82,6 +83,7 @@ class Study:
         self._read_records()
         self.seconds = self._read_seconds()
         self._seed = seed
+        self._round_starts = [0]
         self._drawn = self.num_trials
         self._outcomes: dict[int, Outcome] = {}
         self._running: set[int] = set()
@@ -91,6 +93,11 @@ class Study:
         self._read_checkpoints()
         self.is_closed = False
         self._advance()
+
+    @property
+    def timing_file(self) -> str:
+        """The name of the file that says how long this run of the study took."""
+        return "timing.json"
 
     @property
     def limit(self) -> int:
@@ -148,7 +155,7 @@ class Study:
             self._running.discard(outcome.trial_id)
         self.seconds["train_seconds"] += result.train_seconds
         self.seconds["measure_seconds"] += result.measure_seconds
-        store.write_json(self.folder / "timing.json", self.seconds)
+        store.write_json(self.folder / self.timing_file, self.seconds)
         self._advance()
         self._keep_unrecorded(group, result)
 
@@ -246,11 +253,17 @@ class Study:
             if self.workload.stop_rule == RACE and self.horizon is None:
                 self._set_horizon(self._race_bound())
                 continue
-            missing = self.num_trials - list(self.statuses.values()).count(COMPLETE)
+            # Of these rounds alone, also where later ones are there: rounds never depend on timing.
+            missing = self.num_trials - self._num_complete()
             if missing <= 0 or self._drawn == self.max_trials:
                 self.is_closed = True
+                checkpoints.remove(self.folder / checkpoints.RUNNING)
             else:
+                self._round_starts.append(self._drawn)
                 self._drawn = min(self._drawn + missing, self.max_trials)
+
+    def _num_complete(self) -> int:
+        return sum(self.statuses[trial] == COMPLETE for trial in range(self._drawn))
 
     def _is_unknown(self, trial: int) -> bool:
         return trial not in self.statuses and trial not in self._outcomes
@@ -266,7 +279,9 @@ class Study:
                 record = trial_record(
                     self._outcomes[trial], self._point(trial), self.train_steps, self.horizon
                 )
-                store.write_trial(self.folder, record)
+                # Another host of the study may have been faster: the records are equal.
+                with contextlib.suppress(FileExistsError):
+                    store.write_trial(self.folder, record)
                 self._note_record(record)
 
     def _note_record(self, record: TrialRecord) -> None:
@@ -280,11 +295,9 @@ class Study:
     def _keep_unrecorded(self, group: Group, result: GroupResult) -> None:
         """Keeps what a race has not decided on yet, and nothing else of a group that has ended."""
         folder = checkpoints.group_dir(self.folder, group.trial_ids[0])
-        if self.is_closed:
-            checkpoints.remove(self.folder / checkpoints.RUNNING)
-        elif all(trial in self.statuses for trial in group.trial_ids):
+        if all(trial in self.statuses for trial in group.trial_ids):
             checkpoints.remove(folder)
-        else:
+        elif not self.is_closed:
             step = max(outcome.step for outcome in result.outcomes)
             checkpoints.save(folder, Checkpoint(step, 0, result.outcomes, {}, state=None))
 
@@ -303,17 +316,18 @@ class Study:
 
     def _continue_on_disk(self) -> None:
         path = self.folder / "study.json"
+        old: dict[str, Any] | None = None
         if path.exists():
             old = store.read_json(path)
             _refuse_other_settings(old, self.settings, path)
             self.settings["horizon"] = old["horizon"]
             self.settings["group_width"] = old["group_width"]
             self.settings["num_trials"] = max(old["num_trials"], self.settings["num_trials"])
-        self.folder.mkdir(parents=True, exist_ok=True)
-        store.write_json(path, self.settings)
+        if old != self.settings:
+            store.write_json(path, self.settings)
 
     def _read_records(self) -> None:
-        for trial in store.finished_trial_ids(self.folder):
+        for trial in store.finished_trial_ids(self.folder) - self.statuses.keys():
             path = self.folder / str(trial)
             try:
                 self._note_record(store.read_trial(path))
@@ -322,7 +336,7 @@ class Study:
                 print(f"{error}; set aside as {aside.name}, the trial is run again")
 
     def _read_seconds(self) -> dict[str, float]:
-        path = self.folder / "timing.json"
+        path = self.folder / self.timing_file
         return (
             store.read_json(path)
             if path.exists()

@@ -51,6 +51,11 @@ class Executor(abc.ABC):
             Whether any group is on its way.
         """
 
+    @property
+    @abc.abstractmethod
+    def is_stopping(self) -> bool:
+        """Whether it was told to stop."""
+
     @abc.abstractmethod
     def next_event(self, timeout: float) -> tuple[Group, Event] | None:
         """The next thing that a running group reports, or None after `timeout` seconds.

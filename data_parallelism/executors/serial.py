@@ -55,6 +55,11 @@ class SerialExecutor(Executor):
         self._is_stopping = True
         return bool(self._lockstep.groups)
 
+    @property
+    def is_stopping(self) -> bool:
+        """See `Executor.is_stopping`."""
+        return self._is_stopping
+
     def next_event(self, timeout: float) -> tuple[Group, Event] | None:
         """See `Executor.next_event`."""
         return self._lockstep.advance() if self._lockstep.groups else None
