@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from data_parallelism.analysis import uncertainty
+from data_parallelism.analysis.heuristics import Heuristics
 from data_parallelism.analysis.scaling import Fit, ScalingAnswer
 from data_parallelism.workload import Goal
 
@@ -94,6 +95,8 @@ class Answer:
         scaling: the three batch sizes by name, as in `scaling.RULES`.
         stability: what random halves of the trials answer, by the same names.
         fit: the fitted curve, for show, or None.
+        heuristics: what scaling the learning rate by rule would have cost, or None where the trials
+            have none.
         left_out: a line for each damaged file, naming it.
         folders: batch size to the folder of its study, where they were read from folders.
     """
@@ -104,6 +107,7 @@ class Answer:
     scaling: Mapping[str, ScalingAnswer]
     stability: Mapping[str, uncertainty.Stability]
     fit: Fit | None
+    heuristics: Heuristics | None = None
     left_out: tuple[str, ...] = ()
     folders: Mapping[int, str] = dataclasses.field(default_factory=dict, compare=False)
 
@@ -137,5 +141,6 @@ class Answer:
             "studies": [study.to_dict() for study in self.studies],
             **answers,
             "fit": self.fit and dataclasses.asdict(self.fit),
+            "heuristics": self.heuristics and self.heuristics.to_dict(),
             "left_out": list(self.left_out),
         }

@@ -10,8 +10,8 @@ from etils import epath
 
 from data_parallelism.analysis.answer import Answer, StudyAnswer
 from data_parallelism.analysis.edges import best_trials
+from data_parallelism.analysis.step_times import read_timing
 from data_parallelism.analysis.steps_to_result import first_complete
-from data_parallelism.errors import UserError
 from data_parallelism.records import store
 from data_parallelism.records.schema import TrialRecord
 
@@ -55,7 +55,7 @@ def read_details(answer: Answer) -> list[StudyDetails]:
 def _read(answer: Answer, study: StudyAnswer, folder: str) -> StudyDetails:
     record = store.read_study(folder)
     counted = first_complete(record.trials, study.num_trials)
-    timing = _timing(epath.Path(folder) / "timing.json")
+    timing = read_timing(folder)
     return StudyDetails(
         batch_size=study.batch_size,
         settings=record.settings,
@@ -64,14 +64,6 @@ def _read(answer: Answer, study: StudyAnswer, folder: str) -> StudyDetails:
         measure_seconds=timing.get("measure_seconds"),
         config=_text(epath.Path(folder) / "config.gin"),
     )
-
-
-def _timing(path: epath.Path) -> dict[str, float]:
-    try:
-        entries = store.read_json(path)
-    except UserError:
-        return {}
-    return {name: value for name, value in entries.items() if isinstance(value, (int, float))}
 
 
 def _text(path: epath.Path) -> str | None:
