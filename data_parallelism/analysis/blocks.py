@@ -51,8 +51,3 @@ def aligned(rows: Sequence[Sequence[str]], num_texts: int = 0) -> Iterator[str]:
             for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield "  ".join(cells).rstrip()
-
-
-def listed(values: Sequence[object]) -> str:
-    """Values with commas between them."""
-    return ", ".join(map(str, values))

@@ -112,8 +112,7 @@ def _sides(answers: Sequence[Answer]) -> Iterator[Side]:
         curve = find_curve(**names, goal=answer.goal)
         if curve and curve not in published:
             published.append(curve)
-    for curve in published:
-        yield _published_side(curve)
+            yield _published_side(curve)
 
 
 def _published_side(curve: PublishedCurve) -> Side:
@@ -128,8 +127,7 @@ def _name(side: Side) -> str:
 
 
 def _common_batch_size(sides: Sequence[Side]) -> int | None:
-    if not all(side.reached for side in sides):
-        sides = [side for side in sides if side.reached]
+    sides = [side for side in sides if side.reached]
     if not sides:
         return None
     shared = set.intersection(*(set(side.reached) for side in sides))
@@ -149,6 +147,8 @@ def _normalized(side: Side, batch_size: int | None) -> Side:
 
 def _steps_at(reached: Mapping[int, int], batch_size: int) -> float | None:
     """Steps at a batch size, interpolated in log-log; None beyond the ends of the curve."""
+    if batch_size in reached:
+        return max(1, reached[batch_size])
     sizes = list(reached)
     if not sizes or not sizes[0] <= batch_size <= sizes[-1]:
         return None

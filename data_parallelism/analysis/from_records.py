@@ -12,9 +12,11 @@ import numpy as np
 from data_parallelism.analysis import heuristics, uncertainty
 from data_parallelism.analysis.answer import Answer
 from data_parallelism.analysis.scaling import RULES, fit_curve
+from data_parallelism.analysis.step_times import MEASURED
 from data_parallelism.analysis.steps_to_result import first_complete, first_passages
 from data_parallelism.analysis.study_answer import answer_of_study
 from data_parallelism.analysis.study_settings import StudySettings, choose_goal, parse_settings
+from data_parallelism.analysis.time_to_result import time_to_result
 from data_parallelism.errors import UserError
 from data_parallelism.records import store
 from data_parallelism.records.schema import INFEASIBLE, StudyRecord, TrialRecord
@@ -39,6 +41,8 @@ def analyze(
     metric: str | None = None,
     num_trials: int | None = None,
     base_batch_size: int | None = None,
+    seconds_per_step: str | None = None,
+    price_per_device_hour: float | None = None,
 ) -> list[Answer]:
     """Analyzes all records below a folder.
 
@@ -49,6 +53,9 @@ def analyze(
         num_trials: how many COMPLETE trials count, by id; None means as many as were wanted.
         base_batch_size: whose learning rate the heuristics scale; None means the smallest batch
             size that reached the goal.
+        seconds_per_step: where time and cost are asked for: `"measured"`, by the studies
+            themselves, or a CSV table with the columns `batch_size,num_devices,seconds_per_step`.
+        price_per_device_hour: of one device, in any currency; alone it goes with `"measured"`.
 
     Returns:
         One answer per workload, revision of its search space and goal. Damaged files are left out
@@ -56,7 +63,7 @@ def analyze(
 
     Raises:
         UserError: if there are no studies, or none that can be read, or the goal is not complete,
-            or the base batch size was not measured.
+            or the base batch size was not measured, or seconds per step are not to be had.
     """
     groups, damaged = _read_studies(records_dir)
     goals = list(goal) if isinstance(goal, Sequence) else [goal]
@@ -75,7 +82,23 @@ def analyze(
             answers.append(dataclasses.replace(answer, left_out=left_out, folders=found.folders))
     elsewhere = [line for lines in damaged.values() for line in lines]
     answers[0] = dataclasses.replace(answers[0], left_out=(*answers[0].left_out, *elsewhere))
-    return answers
+    if seconds_per_step is None and price_per_device_hour is None:
+        return answers
+    source = seconds_per_step or MEASURED
+    if source != MEASURED and len(groups) > 1:
+        raise UserError(f"{source}: expected records of one workload, got {len(groups)}")
+    return _timed(answers, source, price_per_device_hour)
+
+
+def _timed(answers: Sequence[Answer], source: str, price: float | None) -> list[Answer]:
+    found = [time_to_result(one.studies, one.folders, source, price) for one in answers]
+    if source == MEASURED and not any(one.runs for one in found):
+        raise UserError(
+            "seconds_per_step: expected a study with seconds in its timing.json, got none; give a "
+            "table as --seconds_per_step=FILE.csv"
+        )
+    pairs = zip(answers, found, strict=True)
+    return [dataclasses.replace(answer, time_to_result=one) for answer, one in pairs]
 
 
 def _read_studies(

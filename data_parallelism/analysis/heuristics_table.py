@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from data_parallelism.analysis.answer import Answer
-from data_parallelism.analysis.blocks import Block, listed
+from data_parallelism.analysis.blocks import Block
 from data_parallelism.analysis.heuristics import (
     DIVERGED,
     GOAL_NEVER_REACHED,
@@ -16,6 +16,7 @@ from data_parallelism.analysis.heuristics import (
     Heuristics,
     NearTrial,
 )
+from data_parallelism.analysis.wording import listed
 from data_parallelism.records.schema import INFEASIBLE
 
 TITLE = "Learning-rate heuristics"

@@ -7,12 +7,12 @@ import dataclasses
 import io
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from etils import epath
 
-from data_parallelism.analysis.answer import Answer, StudyAnswer
+from data_parallelism.analysis.study_answer import StudyAnswer
 from data_parallelism.errors import UserError
 from data_parallelism.records import store
 
@@ -96,7 +96,9 @@ def _check(times: list[StepTime], path: str) -> None:
         seen.add(key)
 
 
-def measured_step_times(answer: Answer) -> list[StepTime]:
+def measured_step_times(
+    studies: Sequence[StudyAnswer], folders: Mapping[int, str]
+) -> list[StepTime]:
     """What the studies spent on a step of one trial, on one device.
 
     The seconds of training, summed over workers, over the steps that count. Compilation and what a
@@ -104,24 +106,19 @@ def measured_step_times(answer: Answer) -> list[StepTime]:
     trials at once a trial has its share.
 
     Args:
-        answer: one that `analyze` made from folders.
+        studies: of one workload.
+        folders: batch size to the folder of its study.
 
     Returns:
         One entry for each study whose `timing.json` tells.
     """
-    return [
-        StepTime(study.batch_size, 1, seconds / study.steps_trained)
-        for study, seconds in _train_seconds(answer)
-        if study.steps_trained and seconds > 0
-    ]
-
-
-def _train_seconds(answer: Answer) -> Iterator[tuple[StudyAnswer, float]]:
-    for study in answer.studies:
-        folder = answer.folders.get(study.batch_size)
-        seconds = read_timing(folder).get("train_seconds") if folder else None
-        if seconds is not None:
-            yield study, seconds
+    times = []
+    for study in studies:
+        folder = folders.get(study.batch_size)
+        seconds = read_timing(folder).get("train_seconds", 0.0) if folder else 0.0
+        if study.steps_trained and seconds > 0:
+            times.append(StepTime(study.batch_size, 1, seconds / study.steps_trained))
+    return times
 
 
 def read_timing(folder: os.PathLike[str] | str) -> dict[str, float]:

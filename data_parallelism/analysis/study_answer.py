@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from data_parallelism.analysis import edges, uncertainty
-from data_parallelism.analysis.answer import StudyAnswer
 from data_parallelism.analysis.steps_to_result import (
     Winner,
     best_values,
@@ -24,6 +24,79 @@ from data_parallelism.records.schema import (
     TrialRecord,
 )
 from data_parallelism.workload import MINIMIZE, Goal
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyAnswer:
+    """What one study says.
+
+    Args:
+        batch_size: the global batch size.
+        steps_to_result: fewest steps past the goal, or None if it was never reached.
+        examples: batch size times steps to result.
+        trial_id: the trial that needed the fewest steps.
+        parameters: its metaparameters.
+        test: the test metric at its first measurement past the goal, where it was measured.
+        best: the best value of the goal's metric in any trial that counts.
+        interval: for the steps that the best `share` of the search space needs: the high end is
+            None if too few trials reached the goal to tell.
+        share: of the search space.
+        lower_bound: one-sided 95 % bound for the steps of the best point of the space.
+        expected_minimum: what searches with fewer trials would have found.
+        complete: trials by status, of all there are.
+        incomplete: the same.
+        infeasible: the same; these diverged.
+        num_trials: COMPLETE trials that were wanted, or None for all.
+        num_trials_used: the first COMPLETE trials, which count.
+        reached: how many of these reached the goal.
+        edges: metaparameters whose range should be widened: `{"side": "low" | "high", "at": the
+            edge}`.
+        stop_rule: `"budget"`, `"race"` or None.
+        horizon: the step that a race stopped at; what its trials would have done later is not
+            known.
+        steps_trained: steps of all trials together.
+        steps_saved: steps that COMPLETE trials had left when they stopped; None without a budget.
+    """
+
+    batch_size: int
+    steps_to_result: int | None
+    examples: int | None
+    trial_id: int | None
+    parameters: Mapping[str, Any] | None
+    test: float | None
+    best: float | None
+    interval: tuple[int, int | None] | None
+    share: float | None
+    lower_bound: float | None
+    expected_minimum: tuple[uncertainty.ExpectedMinimum, ...]
+    complete: int
+    incomplete: int
+    infeasible: int
+    num_trials: int | None
+    num_trials_used: int
+    reached: int
+    edges: Mapping[str, Mapping[str, Any]]
+    stop_rule: str | None
+    horizon: int | None
+    steps_trained: int
+    steps_saved: int | None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a race stopped its trials before their step budget."""
+        return self.horizon is not None and bool(self.steps_saved)
+
+    @property
+    def at_edge(self) -> list[str]:
+        """Names of the metaparameters whose range should be widened."""
+        return list(self.edges)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        plain = dataclasses.asdict(self)
+        plain["interval"] = self.interval and list(self.interval)
+        plain["expected_minimum"] = [dataclasses.asdict(one) for one in self.expected_minimum]
+        return {**plain, "at_edge": self.at_edge}
 
 
 def answer_of_study(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from data_parallelism.analysis.blocks import Block, listed
+from data_parallelism.analysis.blocks import Block
 from data_parallelism.analysis.step_times import MEASURED
 from data_parallelism.analysis.time_to_result import Best, Run, TimeToResult
+from data_parallelism.analysis.wording import format_value, listed
 
 TITLE = "Time to the goal"
 HEADER = ("devices", "batch size", "seconds per step", "steps", "time", "cost", "best")
@@ -51,7 +52,7 @@ def _row(run: Run, is_best: bool) -> tuple[str, ...]:
         str(run.num_devices),
         str(run.batch_size),
         f"{run.seconds_per_step:.4g}",
-        "never" if run.steps is None else str(run.steps),
+        format_value(run.steps),
         "-" if run.seconds is None else format_seconds(run.seconds),
         format_cost(run.cost),
         "best" if is_best else "",

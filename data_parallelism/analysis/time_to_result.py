@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from data_parallelism.analysis.answer import Answer, StudyAnswer
 from data_parallelism.analysis.step_times import (
     MEASURED,
     StepTime,
     measured_step_times,
     read_step_times,
 )
+from data_parallelism.analysis.study_answer import StudyAnswer
 from data_parallelism.errors import UserError
 
 SECONDS_PER_HOUR = 3600
@@ -105,7 +105,10 @@ class TimeToResult:
 
 
 def time_to_result(
-    answer: Answer, source: str = MEASURED, price_per_device_hour: float | None = None
+    studies: Sequence[StudyAnswer],
+    folders: Mapping[int, str],
+    source: str = MEASURED,
+    price_per_device_hour: float | None = None,
 ) -> TimeToResult:
     """Time and cost of reaching the goal at each batch size and number of devices.
 
@@ -113,42 +116,39 @@ def time_to_result(
     search for the metaparameters is not in it, nor is measuring.
 
     Args:
-        answer: of one workload.
+        studies: of one workload.
+        folders: batch size to the folder of its study.
         source: of the seconds per step: `"measured"`, by the studies themselves, or a CSV table
             with the columns `batch_size,num_devices,seconds_per_step`.
         price_per_device_hour: what one device costs for an hour, in any currency.
 
     Raises:
-        UserError: if the price is negative or not finite, or the table cannot be read, or the
-            studies did not measure.
+        UserError: if the price is negative or not finite, or the table cannot be read.
     """
     price = price_per_device_hour
     if price is not None and not 0 <= price < math.inf:
         raise UserError(f"price_per_device_hour: expected a number >= 0, got {price!r}")
-    studies = {study.batch_size: study for study in answer.studies}
-    timed = sorted(_step_times(answer, source), key=lambda one: (one.num_devices, one.batch_size))
-    runs = [_run(studies[one.batch_size], one, price) for one in timed if one.batch_size in studies]
+    by_size = {study.batch_size: study for study in studies}
+    times = _step_times(studies, folders, source)
+    timed = sorted(times, key=lambda one: (one.num_devices, one.batch_size))
+    runs = [_run(by_size[one.batch_size], one, price) for one in timed if one.batch_size in by_size]
     sizes = {one.batch_size for one in timed}
     return TimeToResult(
         source=source,
         price_per_device_hour=price,
         runs=tuple(runs),
         best=tuple(_best(runs)),
-        not_studied=tuple(sorted(sizes - studies.keys())),
-        not_timed=tuple(sorted(studies.keys() - sizes)),
+        not_studied=tuple(sorted(sizes - by_size.keys())),
+        not_timed=tuple(sorted(by_size.keys() - sizes)),
     )
 
 
-def _step_times(answer: Answer, source: str) -> list[StepTime]:
-    if source != MEASURED:
-        return read_step_times(source)
-    times = measured_step_times(answer)
-    if not times:
-        raise UserError(
-            "seconds_per_step: expected a study with seconds in its timing.json, got none; give a "
-            "table as --seconds_per_step=FILE.csv"
-        )
-    return times
+def _step_times(
+    studies: Sequence[StudyAnswer], folders: Mapping[int, str], source: str
+) -> list[StepTime]:
+    if source == MEASURED:
+        return measured_step_times(studies, folders)
+    return read_step_times(source)
 
 
 def _run(study: StudyAnswer, one: StepTime, price: float | None) -> Run:

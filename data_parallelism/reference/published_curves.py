@@ -50,19 +50,20 @@ def published_curves() -> tuple[PublishedCurve, ...]:
         18
     """
     file = resources.files("data_parallelism.reference") / "published_steps_to_result.csv"
-    points: dict[tuple[str, ...], dict[int, int]] = {}
+    points: dict[tuple[str, str, str, Goal], dict[int, int]] = {}
     for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
-        key = tuple(row[name] for name in ("dataset", "model", "optimizer", "metric", "goal"))
+        goal = _goal(row["metric"], float(row["goal"]))
+        key = (row["dataset"], row["model"], row["optimizer"], goal)
         points.setdefault(key, {})[int(row["batch_size"])] = int(row["steps"])
     return tuple(
-        PublishedCurve(*names, _goal(metric, threshold), tuple(curve), tuple(curve.values()))
-        for (*names, metric, threshold), curve in points.items()
+        PublishedCurve(*key, batch_sizes=tuple(curve), steps=tuple(curve.values()))
+        for key, curve in points.items()
     )
 
 
-def _goal(metric: str, threshold: str) -> Goal:
+def _goal(metric: str, threshold: float) -> Goal:
     is_precision = metric.endswith("/average_precision")
-    return Goal(metric, float(threshold), MAXIMIZE if is_precision else MINIMIZE)
+    return Goal(metric, threshold, MAXIMIZE if is_precision else MINIMIZE)
 
 
 def find_curve(dataset: str, model: str, optimizer: str, goal: Goal) -> PublishedCurve | None:

@@ -14,10 +14,11 @@ from plotly.offline import get_plotlyjs
 from toy_records import GOAL, NUM_TRIALS, STEPS, make_study, make_trial, make_trials, write_study
 
 from data_parallelism import records
-from data_parallelism.analysis import analyze, answer_from_studies, tables
+from data_parallelism.analysis import analyze, answer_from_studies
 from data_parallelism.analysis.headline import headline
+from data_parallelism.analysis.learning_figures import learning_curves_figure
 from data_parallelism.analysis.report import write_report
-from data_parallelism.analysis.report_figures import learning_curves_figure
+from data_parallelism.analysis.sentences import sentences
 from data_parallelism.analysis.study_details import read_details
 from data_parallelism.errors import UserError
 from data_parallelism.records.schema import Curve
@@ -120,7 +121,7 @@ def test_no_button_sends_the_data_away(page):
 
 def test_the_answer_in_words(page, answer):
     assert page.texts["p.answer"] == [headline(answer)]
-    assert page.texts["li"] == tables.sentences(answer)
+    assert page.texts["li"] == sentences(answer)
     assert page.texts["h2"] == ["toy / fc / momentum"]
     assert "val/classification_error < 0.05" in page.texts["code"]
 
