@@ -11,6 +11,7 @@ import numpy as np
 
 from data_parallelism.analysis import heuristics, uncertainty
 from data_parallelism.analysis.answer import Answer
+from data_parallelism.analysis.near_trials import StudyTrials
 from data_parallelism.analysis.scaling import RULES, fit_curve
 from data_parallelism.analysis.step_times import MEASURED
 from data_parallelism.analysis.steps_to_result import first_complete, first_passages
@@ -180,10 +181,10 @@ def answer_from_studies(
 
 def _study_trials(
     study: StudyRecord, settings: StudySettings, trials: list[TrialRecord], passages: np.ndarray
-) -> heuristics.StudyTrials:
+) -> StudyTrials:
     last = trials[-1].trial_id if trials else np.inf
     diverged = [t for t in study.trials if t.status == INFEASIBLE and t.trial_id <= last]
-    return heuristics.StudyTrials(settings.batch_size, trials, passages, diverged, settings.horizon)
+    return StudyTrials(settings.batch_size, trials, passages, diverged, settings.horizon)
 
 
 def _usable(

@@ -12,10 +12,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from data_parallelism.analysis.near_trials import (
+    NearTrial,
+    StudyTrials,
+    effective_learning_rate,
+    nearest_trials,
+)
 from data_parallelism.errors import UserError
-from data_parallelism.records.schema import INFEASIBLE, TrialRecord
+from data_parallelism.records.schema import INFEASIBLE
 
 # The rate grows with the batch size to this power.
 EXPONENTS = {"linear": 1.0, "square root": 0.5, "constant": 0.0}
@@ -30,23 +34,6 @@ AT_LEAST = "at least"
 NO_TRIAL_NEAR = "no trial near"
 DIVERGED = "diverged"
 GOAL_NEVER_REACHED = "goal never reached"
-
-
-@dataclasses.dataclass(frozen=True)
-class NearTrial:
-    """A trial whose rate is near that of a heuristic.
-
-    Args:
-        trial_id: of the trial.
-        ratio: its effective learning rate over the heuristic's.
-        steps: past the goal, or None if it never was.
-        status: COMPLETE or INFEASIBLE.
-    """
-
-    trial_id: int
-    ratio: float
-    steps: int | None
-    status: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +57,10 @@ class Estimate:
     reason: str | None
     trials: tuple[NearTrial, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {**dataclasses.asdict(self), "trials": [*map(dataclasses.asdict, self.trials)]}
+
 
 @dataclasses.dataclass(frozen=True)
 class Heuristics:
@@ -91,66 +82,16 @@ class Heuristics:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        return dataclasses.asdict(self)
-
-
-@dataclasses.dataclass(frozen=True)
-class StudyTrials:
-    """What the heuristics need to know of a study.
-
-    Args:
-        batch_size: the global batch size.
-        trials: those that count, by id.
-        passages: float64 `[trials]`, steps past the goal; infinity where never.
-        diverged: the trials that diverged while these were sought.
-        horizon: measurements after this step do not count, or None.
-    """
-
-    batch_size: int
-    trials: Sequence[TrialRecord]
-    passages: np.ndarray
-    diverged: Sequence[TrialRecord]
-    horizon: int | None
-
-    @property
-    def fewest_steps(self) -> float:
-        """Steps to result; infinity where the goal was never reached."""
-        return float(self.passages.min(initial=np.inf))
-
-    @property
-    def tuned_rate(self) -> float | None:
-        """The effective learning rate of the trial with the fewest steps."""
-        if not math.isfinite(self.fewest_steps):
-            return None
-        return effective_learning_rate(self.trials[int(self.passages.argmin())].parameters)
-
-    @property
-    def all_trials(self) -> list[tuple[TrialRecord, float]]:
-        """The trials that count and those that diverged, each with its steps past the goal."""
-        counted = zip(self.trials, self.passages.tolist(), strict=True)
-        return [*counted, *((trial, math.inf) for trial in self.diverged)]
-
-
-def effective_learning_rate(parameters: Mapping[str, Any]) -> float | None:
-    """The total weight that one gradient gets: `learning_rate / (1 - momentum)`.
-
-    Under a schedule this is the initial rate.
-
-    Args:
-        parameters: metaparameters of a trial; without momentum it is the learning rate.
-
-    Returns:
-        The rate, or None if there is none that is positive and finite.
-
-    Example:
-        >>> effective_learning_rate({"learning_rate": 0.5, "momentum": 0.75})
-        2.0
-    """
-    try:
-        rate, momentum = float(parameters["learning_rate"]), float(parameters.get("momentum", 0.0))
-    except (KeyError, TypeError, ValueError):
-        return None
-    return rate / (1 - momentum) if 0 < rate < math.inf and momentum < 1 else None
+        return {
+            "rate_name": self.rate_name,
+            "base_batch_size": self.base_batch_size,
+            "base_rate": self.base_rate,
+            "tuned": [{"batch_size": size, "rate": rate} for size, rate in self.tuned.items()],
+            "estimates": {
+                name: [one.to_dict() for one in estimates]
+                for name, estimates in self.estimates.items()
+            },
+        }
 
 
 def judge(studies: Sequence[StudyTrials], base_batch_size: int | None = None) -> Heuristics | None:
@@ -214,8 +155,8 @@ def _estimates(
 
 
 def _estimate(study: StudyTrials, rate: float) -> Estimate:
-    nearest = _nearest(study, rate)
-    near = [trial for trial in nearest if _distance(trial) <= math.log(NEAR)]
+    nearest = nearest_trials(study, rate, NUM_NEAREST)
+    near = [trial for trial in nearest if trial.distance <= math.log(NEAR)]
     times, bound, reason = _judged(study, near)
     by_steps = sorted(near, key=lambda t: (math.inf if t.steps is None else t.steps, t.trial_id))
     shown = tuple(by_steps or nearest[:1])
@@ -246,18 +187,3 @@ def _steps_known(study: StudyTrials, near: Sequence[NearTrial]) -> int:
         int(trial.curve.steps.max(initial=0)) for trial in study.trials if trial.trial_id in ids
     ]
     return min(last if study.horizon is None else [*last, study.horizon])
-
-
-def _nearest(study: StudyTrials, rate: float) -> list[NearTrial]:
-    """The nearest trials of all, the very nearest first; of equals the one with the lowest id."""
-    found = []
-    for trial, passage in study.all_trials:
-        own = effective_learning_rate(trial.parameters)
-        if own is not None:
-            steps = int(passage) if math.isfinite(passage) else None
-            found.append(NearTrial(trial.trial_id, own / rate, steps, trial.status))
-    return sorted(found, key=lambda trial: (_distance(trial), trial.trial_id))[:NUM_NEAREST]
-
-
-def _distance(trial: NearTrial) -> float:
-    return abs(math.log(trial.ratio))

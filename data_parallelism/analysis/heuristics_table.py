@@ -14,8 +14,8 @@ from data_parallelism.analysis.heuristics import (
     NUM_NEAREST,
     Estimate,
     Heuristics,
-    NearTrial,
 )
+from data_parallelism.analysis.near_trials import NearTrial
 from data_parallelism.analysis.wording import listed
 from data_parallelism.records.schema import INFEASIBLE
 

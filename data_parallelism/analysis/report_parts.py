@@ -86,10 +86,10 @@ def _search_part(answer: Answer, details: Details, name: str) -> str:
         for number, panel in enumerate(panels)
     )
     keys = "".join(
-        f'<li><span style="color: {look.color}">{look.glyph}</span> {escape(look.name)}</li>'
+        f'<span><b style="color: {look.color}">{look.glyph}</b> {escape(look.name)}</span>'
         for look in LOOKS.values()
     )
-    return f'<ul class="keys">{keys}</ul><div class="grid">{figures}</div>{note(panels[0].note)}'
+    return f'<div class="keys">{keys}</div><div class="grid">{figures}</div>{note(panels[0].note)}'
 
 
 def _heuristics_part(answer: Answer, details: Details, name: str) -> str:

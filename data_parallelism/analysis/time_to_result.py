@@ -97,11 +97,16 @@ class TimeToResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        plain = dataclasses.asdict(self)
-        for name in ("fastest", "cheapest"):
-            one = getattr(self, name)
-            plain[name] = one and dataclasses.asdict(one)
-        return plain
+        return {
+            "source": self.source,
+            "price_per_device_hour": self.price_per_device_hour,
+            "runs": [*map(dataclasses.asdict, self.runs)],
+            "best": [*map(dataclasses.asdict, self.best)],
+            "fastest": self.fastest and dataclasses.asdict(self.fastest),
+            "cheapest": self.cheapest and dataclasses.asdict(self.cheapest),
+            "not_studied": list(self.not_studied),
+            "not_timed": list(self.not_timed),
+        }
 
 
 def time_to_result(
