@@ -63,7 +63,8 @@ _PRICE = flags.DEFINE_float(
 _COMPARE = flags.DEFINE_bool(
     "compare",
     False,
-    "Lay workloads, or goals, side by side, with the curves that the paper's figures show of them.",
+    "Lay workloads, or goals, side by side instead of one after the other, with the curves that the "
+    "paper's figures show of them.",
 )
 _NORMALIZE_AT = flags.DEFINE_integer(
     "normalize_at",
@@ -87,7 +88,10 @@ def main(argv: Sequence[str]) -> None:
         seconds_per_step=_SECONDS_PER_STEP.value,
         price_per_device_hour=_PRICE.value,
     )
-    comparison = presentation.compared(answers, _COMPARE.value, _NORMALIZE_AT.value)
+    others = {"heuristics": _HEURISTICS.value}
+    if _REPORT.value is None:
+        others |= {flag.name: flag.value for flag in (_SECONDS_PER_STEP, _PRICE)}
+    comparison = presentation.compared(answers, _COMPARE.value, _NORMALIZE_AT.value, others)
     show_heuristics = _HEURISTICS.value
     presentation.print_answers(answers, comparison, _FORMAT.value, show_heuristics=show_heuristics)
     presentation.write_files(answers, comparison, _REPORT.value, _PLOT.value)

@@ -177,6 +177,7 @@ def test_damage_is_named_in_every_format(records_dir):
         (["--records_dir=records", "--base_batch_size=3"], "expected one of 1, 8, 64, got 3"),
         (["--records_dir=records", "--compare"], "two or more workloads"),
         (["--records_dir=records", "--normalize_at=8"], "expected --compare beside it"),
+        (["--records_dir=records", "--compare", "--heuristics"], "expected no --heuristics"),
         (["--records_dir=records", "--seconds_per_step=no.csv"], "no.csv: cannot be read"),
         (["--records_dir=records", "--seconds_per_step=measured"], "timing.json"),
         (["--records_dir=records", "--price_per_device_hour=-1"], "expected a number >= 0"),

@@ -36,12 +36,30 @@ def parse_goals(texts: Sequence[str] | None) -> list[float] | None:
 
 
 def compared(
-    answers: Sequence[Answer], is_wanted: bool, normalize_at: int | None
+    answers: Sequence[Answer],
+    is_wanted: bool,
+    normalize_at: int | None,
+    others: Mapping[str, object],
 ) -> Comparison | None:
-    """The answers side by side, or None where `--compare` does not ask for it."""
-    if normalize_at is not None and not is_wanted:
-        raise UserError("normalize_at: expected --compare beside it, got none")
-    return compare(answers, normalize_at) if is_wanted else None
+    """The answers side by side, or None where `--compare` does not ask for it.
+
+    Args:
+        answers: as `analyze` gives them.
+        is_wanted: whether `--compare` asks for it.
+        normalize_at: the batch size at which all curves are 1, or None.
+        others: flags by name that ask for tables which then have no place.
+
+    Raises:
+        UserError: if these flags do not go together, or there is nothing to compare.
+    """
+    if not is_wanted:
+        if normalize_at is not None:
+            raise UserError("normalize_at: expected --compare beside it, got none")
+        return None
+    for name, value in others.items():
+        if value:
+            raise UserError(f"compare: expected no --{name} beside it, got {value}")
+    return compare(answers, normalize_at)
 
 
 def print_answers(
