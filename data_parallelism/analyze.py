@@ -63,7 +63,7 @@ _PRICE = flags.DEFINE_float(
 _COMPARE = flags.DEFINE_bool(
     "compare",
     False,
-    "Lay workloads, or goals, side by side instead of one after the other, with the curves that the "
+    "Lay workloads, or goals, side by side instead of one after another, with the curves that the "
     "paper's figures show of them.",
 )
 _NORMALIZE_AT = flags.DEFINE_integer(

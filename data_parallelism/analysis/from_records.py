@@ -85,13 +85,13 @@ def analyze(
     answers[0] = dataclasses.replace(answers[0], left_out=(*answers[0].left_out, *elsewhere))
     if seconds_per_step is None and price_per_device_hour is None:
         return answers
-    source = seconds_per_step or MEASURED
-    if source != MEASURED and len(groups) > 1:
-        raise UserError(f"{source}: expected records of one workload, got {len(groups)}")
-    return _timed(answers, source, price_per_device_hour)
+    return _timed(answers, seconds_per_step or MEASURED, price_per_device_hour)
 
 
 def _timed(answers: Sequence[Answer], source: str, price: float | None) -> list[Answer]:
+    workloads = {tuple(answer.folders.values()) for answer in answers}
+    if source != MEASURED and len(workloads) > 1:
+        raise UserError(f"{source}: expected records of one workload, got {len(workloads)}")
     found = [time_to_result(one.studies, one.folders, source, price) for one in answers]
     if source == MEASURED and not any(one.runs for one in found):
         raise UserError(
@@ -148,43 +148,52 @@ def answer_from_studies(
     usable, left_out = _usable(studies)
     goal = choose_goal([settings.goal for _, settings in usable], goal, metric)
     _check_metric([study for study, _ in usable], goal)
-    batch_sizes = [settings.batch_size for _, settings in usable]
-    used = [
-        first_complete(study.trials, num_trials or settings.num_trials)
-        for study, settings in usable
-    ]
-    passages = [
-        first_passages(trials, goal, settings.horizon)
-        for trials, (_, settings) in zip(used, usable, strict=True)
-    ]
+    counted = [_count(study, settings, goal, num_trials) for study, settings in usable]
+    batch_sizes = [one.settings.batch_size for one in counted]
+    passages = [one.passages for one in counted]
     steps = [values.min(initial=np.inf) for values in passages]
     return Answer(
-        workload=_common_settings([study for study, _ in usable]),
+        workload=_common_settings([one.study for one in counted]),
         goal=goal,
         studies=tuple(
-            answer_of_study(study, settings, trials, values, goal, num_trials)
-            for (study, settings), trials, values in zip(usable, used, passages, strict=True)
+            answer_of_study(one.study, one.settings, one.trials, one.passages, goal, num_trials)
+            for one in counted
         ),
         scaling={name: rule(batch_sizes, steps) for name, rule in RULES.items()},
         stability=uncertainty.stability(batch_sizes, passages),
         fit=fit_curve(batch_sizes, steps),
-        heuristics=heuristics.judge(
-            [
-                _study_trials(study, settings, trials, values)
-                for (study, settings), trials, values in zip(usable, used, passages, strict=True)
-            ],
-            base_batch_size,
-        ),
+        heuristics=heuristics.judge([one.by_rate() for one in counted], base_batch_size),
         left_out=tuple(left_out),
     )
 
 
-def _study_trials(
-    study: StudyRecord, settings: StudySettings, trials: list[TrialRecord], passages: np.ndarray
-) -> StudyTrials:
-    last = trials[-1].trial_id if trials else np.inf
-    diverged = [t for t in study.trials if t.status == INFEASIBLE and t.trial_id <= last]
-    return StudyTrials(settings.batch_size, trials, passages, diverged, settings.horizon)
+@dataclasses.dataclass(frozen=True)
+class _Counted:
+    """A study with the trials that count, and float64 `[trials]`, their steps past the goal."""
+
+    study: StudyRecord
+    settings: StudySettings
+    trials: list[TrialRecord]
+    passages: np.ndarray
+
+    def by_rate(self) -> StudyTrials:
+        """What the heuristics need to know of it."""
+        last = self.trials[-1].trial_id if self.trials else np.inf
+        diverged = [
+            trial
+            for trial in self.study.trials
+            if trial.status == INFEASIBLE and trial.trial_id <= last
+        ]
+        return StudyTrials(
+            self.settings.batch_size, self.trials, self.passages, diverged, self.settings.horizon
+        )
+
+
+def _count(
+    study: StudyRecord, settings: StudySettings, goal: Goal, num_trials: int | None
+) -> _Counted:
+    trials = first_complete(study.trials, num_trials or settings.num_trials)
+    return _Counted(study, settings, trials, first_passages(trials, goal, settings.horizon))
 
 
 def _usable(
