@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -81,8 +82,8 @@ def analyze(
             )
             left_out = (*answer.left_out, *lost)
             answers.append(dataclasses.replace(answer, left_out=left_out, folders=found.folders))
-    elsewhere = [line for lines in damaged.values() for line in lines]
-    answers[0] = dataclasses.replace(answers[0], left_out=(*answers[0].left_out, *elsewhere))
+    elsewhere = itertools.chain(answers[0].left_out, *damaged.values())
+    answers[0] = dataclasses.replace(answers[0], left_out=tuple(elsewhere))
     if seconds_per_step is None and price_per_device_hour is None:
         return answers
     return _timed(answers, seconds_per_step or MEASURED, price_per_device_hour)
