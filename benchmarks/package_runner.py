@@ -10,7 +10,8 @@ from typing import Any
 from rows import Schedule
 from work import TrialSeconds, Work
 
-from data_parallelism.groups import Group, TrialPoint, run_group
+from data_parallelism.group_run import run_group
+from data_parallelism.groups import Group, TrialPoint
 from data_parallelism.runtime import set_up_tensorflow
 from data_parallelism.workload import AUTO, Budget, Workload
 

@@ -23,7 +23,7 @@ from data_parallelism.commands import build_workload
 from data_parallelism.errors import UserError
 from data_parallelism.executors import ProcessExecutor
 from data_parallelism.executors.processes import default_num_workers
-from data_parallelism.groups import Group, GroupResult, Progress
+from data_parallelism.groups import Event, Group, GroupResult
 from data_parallelism.records import store
 from data_parallelism.runner import run_studies, study_folder
 from data_parallelism.workload import BUDGET, RACE, Budget, Workload
@@ -94,7 +94,7 @@ class CountingExecutor(ProcessExecutor):
         super().__init__(workload, seed, num_workers)
         self._trained = trained
 
-    def next_event(self, timeout: float) -> tuple[Group, Progress | GroupResult] | None:
+    def next_event(self, timeout: float) -> tuple[Group, Event] | None:
         """See `Executor.next_event`."""
         event = super().next_event(timeout)
         if event is not None and isinstance(event[1], GroupResult):

@@ -13,12 +13,14 @@ from etils import epath
 from data_parallelism import config as config_module
 from data_parallelism.cadence import measurement_steps
 from data_parallelism.errors import UserError
+from data_parallelism.records import store
 from data_parallelism.workload import Workload
 
 if TYPE_CHECKING:
+    from data_parallelism.executors import Executor
     from data_parallelism.study import Study
 
-GO_ON = "the same command goes on from the trials that are finished"
+GO_ON = "the same command goes on from there"
 
 
 def list_configs() -> int:
@@ -63,8 +65,37 @@ def print_plan(workload: Workload, config: str) -> int:
     return 0
 
 
+def print_status(records_dir: str) -> int:
+    """Prints how far each study below a folder is; 0 if none lacks a trial, else 1."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from data_parallelism.progress import COLUMNS, cells_of, duration
+    from data_parallelism.status import read_status
+
+    table = Table(box=None)
+    table.add_column("workload")
+    for column in (*COLUMNS, "running", "time left"):
+        table.add_column(column, justify="right")
+    table.add_column("state")
+    is_complete = True
+    for folder in store.find_studies(records_dir):
+        status, state = read_status(folder)
+        left = "-" if status.seconds_left is None else duration(status.seconds_left)
+        name = "/".join(folder.parts[-4:-1])
+        table.add_row(name, *cells_of(status), str(status.running), left, state)
+        is_complete = is_complete and status.has_all
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    return 0 if is_complete else 1
+
+
 def train(
-    workload: Workload, records_dir: str | None, seed: int, num_workers: int | None, config: str
+    workload: Workload,
+    records_dir: str | None,
+    seed: int,
+    num_workers: int | None,
+    checkpoint_seconds: float,
+    config: str,
 ) -> int:
     """Runs all studies in local processes and shows their progress."""
     from data_parallelism.executors import ProcessExecutor, SerialExecutor, WorkerLost
@@ -76,6 +107,8 @@ def train(
         raise UserError("--records_dir: expected a folder for the records, got none")
     if num_workers is not None and num_workers < 1:
         raise UserError(f"--num_workers: expected a number >= 1, got {num_workers}")
+    if not checkpoint_seconds > 0:
+        raise UserError(f"--checkpoint_seconds: expected seconds > 0, got {checkpoint_seconds:g}")
     try:
         epath.Path(records_dir).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -88,7 +121,7 @@ def train(
     executor: Any = (
         SerialExecutor(workload, seed) if count == 1 else ProcessExecutor(workload, seed, count)
     )
-    with executor, ProgressDisplay() as display, _stopping_on_signals():
+    with executor, ProgressDisplay() as display, _stopping_on_signals(executor) as stops:
         try:
             studies = run_studies(
                 workload,
@@ -97,33 +130,41 @@ def train(
                 executor=executor,
                 on_change=display.update,
                 config=config,
+                checkpoint_seconds=checkpoint_seconds,
             )
-        except WorkerLost as error:
+        except (WorkerLost, OSError) as error:
             print(f"dp-train: {error}; {GO_ON}", file=sys.stderr)
             return 1
-        except _Stopped as stopped:
-            print(f"dp-train: stopped by {stopped.signal.name}; {GO_ON}", file=sys.stderr)
-            return 128 + stopped.signal
+        except _Stopped:
+            studies = []
+    if stops and not (studies and all(study.is_closed for study in studies)):
+        print(f"dp-train: stopped by {stops[0].name}; {GO_ON}", file=sys.stderr)
+        return 128 + stops[0]
     return _exit_code(studies)
 
 
 class _Stopped(BaseException):  # Keras remakes any Exception that passes through a layer.
-    def __init__(self, number: int) -> None:
-        self.signal = signal.Signals(number)
+    """Ends what has not trained anything yet."""
 
 
 @contextlib.contextmanager
-def _stopping_on_signals() -> Iterator[None]:
-    """SIGINT and SIGTERM raise `_Stopped`; a second one acts as it does by default."""
+def _stopping_on_signals(executor: Executor) -> Iterator[list[signal.Signals]]:
+    """SIGINT and SIGTERM stop the executor, whose groups then write their checkpoints.
+
+    A second one acts as it does by default. Yields the list into which the first is put.
+    """
+    got: list[signal.Signals] = []
 
     def stop(number: int, _: Any) -> None:
         for kind in before:
             signal.signal(kind, signal.SIG_DFL)
-        raise _Stopped(number)
+        got.append(signal.Signals(number))
+        if not executor.stop():
+            raise _Stopped
 
     before = {kind: signal.signal(kind, stop) for kind in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield got
     finally:
         for kind, handler in before.items():
             signal.signal(kind, handler)

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from data_parallelism.status import Forecast, Status
 from data_parallelism.study import Study
 
 REFRESHES_PER_SECOND = 4
 SECONDS_BETWEEN_LINES = 60
-LEAST_SHARE_TO_TELL_BY = 0.01
 
 
 class ProgressDisplay:
@@ -26,11 +26,10 @@ class ProgressDisplay:
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)
-        self._start = time.monotonic()
+        self._forecast: Forecast | None = None
         self._live: Live | None = None
-        self._shown_at = self._start
+        self._shown_at = time.monotonic()
         self._told: set[int] = set()
-        self._share_at_start: float | None = None
 
     def __enter__(self) -> ProgressDisplay:
         if self._console.is_terminal:
@@ -44,8 +43,8 @@ class ProgressDisplay:
 
     def update(self, studies: Sequence[Study]) -> None:
         """Shows the studies as they are now."""
-        if self._share_at_start is None:
-            self._share_at_start = _share_done(studies)
+        if self._forecast is None:
+            self._forecast = Forecast(_share_done(studies))
         is_done = all(study.is_closed for study in studies)
         if self._live is None:
             self._tell(studies)
@@ -60,7 +59,8 @@ class ProgressDisplay:
         for study in studies:
             is_news = study.is_closed and study.batch_size not in self._told
             if is_news or (is_due and study.counts()["running"]):
-                cells = (f"{n} {v}" for n, v in zip(COLUMNS, _row(study), strict=True))
+                row = cells_of(Status.of(study))
+                cells = (f"{n} {v}" for n, v in zip(COLUMNS, row, strict=True))
                 line = "  ".join([*cells, self._time_left(studies)])
                 print(line, file=self._console.file, flush=True)
                 self._shown_at = now
@@ -73,33 +73,29 @@ class ProgressDisplay:
         for column in COLUMNS:
             table.add_column(column, justify="right")
         for study in studies:
-            table.add_row(*_row(study), style=None if study.counts()["running"] else "dim")
+            row = cells_of(Status.of(study))
+            table.add_row(*row, style=None if study.counts()["running"] else "dim")
         return table
 
     def _time_left(self, studies: Sequence[Study]) -> str:
-        elapsed = time.monotonic() - self._start
-        before = self._share_at_start or 0.0
-        share = _share_done(studies)
-        text = f"{elapsed:.0f} s so far"
-        if before + LEAST_SHARE_TO_TELL_BY < share < 1.0:
-            left = elapsed * (1.0 - share) / (share - before)
-            text += f", about {_duration(left)} left"
-        return text
+        assert self._forecast
+        left = self._forecast.seconds_left(_share_done(studies))
+        text = f"{self._forecast.elapsed:.0f} s so far"
+        return f"{text}, about {duration(left)} left" if left else text
 
 
 COLUMNS = ("batch size", "trials done", "diverged", "at the goal", "best steps", "done")
 
 
-def _row(study: Study) -> tuple[str, ...]:
-    counts = study.counts()
-    best = study.best_steps()
+def cells_of(status: Status) -> tuple[str, ...]:
+    """How far a study is, a text for each of `COLUMNS`."""
     return (
-        str(study.batch_size),
-        f"{counts['complete']}/{counts['wanted']}",
-        str(counts["infeasible"]),
-        str(counts["passed"]),
-        "-" if best is None else str(best),
-        f"{study.share_done():.0%}",
+        str(status.batch_size),
+        f"{status.complete}/{status.wanted}",
+        str(status.infeasible),
+        str(status.passed),
+        "-" if status.best_steps is None else str(status.best_steps),
+        f"{status.share_done:.0%}",
     )
 
 
@@ -107,7 +103,8 @@ def _share_done(studies: Sequence[Study]) -> float:
     return sum(study.share_done() for study in studies) / len(studies)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A time in one number and its unit."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = seconds / 60

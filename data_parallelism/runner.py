@@ -10,9 +10,11 @@ from etils import epath
 
 from data_parallelism.executors.base import Executor
 from data_parallelism.executors.serial import SerialExecutor
-from data_parallelism.groups import Group, GroupResult
+from data_parallelism.groups import Group, GroupResult, Progress
+from data_parallelism.locks import locked
 from data_parallelism.records import store
-from data_parallelism.study import Study, plan_on_disk
+from data_parallelism.status import StatusWriter
+from data_parallelism.study import CHECKPOINT_SECONDS, Study, plan_on_disk
 from data_parallelism.workload import Workload
 
 EVENT_TIMEOUT_SECONDS = 1.0
@@ -26,10 +28,11 @@ def run_studies(
     executor: Executor | None = None,
     on_change: Callable[[Sequence[Study]], None] | None = None,
     config: str | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> list[Study]:
     """Runs a study at every batch size of a workload, or goes on with those that are there.
 
-    Finished trials are not run again.
+    Finished trials are not run again, and unfinished ones go on from their last checkpoint.
 
     Args:
         workload: what to measure.
@@ -38,26 +41,35 @@ def run_studies(
         executor: where groups run; by default in this process.
         on_change: called with all studies after every event, to show progress.
         config: text of the configuration, kept as `config.gin` beside the records.
+        checkpoint_seconds: between two checkpoints of a group of trials; the first comes after a
+            tenth of that.
 
     Returns:
-        The closed studies.
+        The studies, all closed unless the executor was told to stop.
 
     Raises:
-        UserError: `records_dir` holds a study with other settings.
+        UserError: `records_dir` holds a study with other settings, or one that another run is at.
     """
     if executor is None:
         executor = SerialExecutor(workload, seed)
     folders = {size: study_folder(records_dir, workload, size) for size in workload.batch_sizes}
-    studies = _closed_studies(workload, seed, folders)
-    if len(studies) < len(folders):
-        plans = executor.plans(workload.batch_sizes)
-        studies = [Study(workload, n, seed, plans[n], folder) for n, folder in folders.items()]
-    for study in studies:
-        if config is not None and not study.is_closed:
-            store.write_text(study.folder / "config.gin", config)
-    for _ in _events(studies, executor):
-        if on_change:
-            on_change(studies)
+    with locked(folders.values()) as locks:
+        studies = _closed_studies(workload, seed, folders)
+        if len(studies) < len(folders):
+            plans = executor.plans(workload.batch_sizes)
+            studies = [
+                Study(workload, n, seed, plans[n], folder, checkpoint_seconds)
+                for n, folder in folders.items()
+            ]
+        for study in studies:
+            if config is not None and not study.is_closed:
+                store.write_text(study.folder / "config.gin", config)
+        writer = StatusWriter()
+        for _ in _events(studies, executor):
+            locks.check()
+            writer.update(studies)
+            if on_change:
+                on_change(studies)
     return studies
 
 
@@ -107,11 +119,14 @@ def _events(studies: Sequence[Study], executor: Executor) -> Iterator[None]:
             continue
         group, report = event
         study = next(study for study, other in running if other == group)
-        if isinstance(report, GroupResult):
-            running = [entry for entry in running if entry[1] != group]
-            study.note_result(group, report)
-        else:
+        if isinstance(report, Progress):
             study.note_progress(group, report)
+        else:
+            running = [entry for entry in running if entry[1] != group]
+            if isinstance(report, GroupResult):
+                study.note_result(group, report)
+            else:
+                study.note_stopped(group)
         for other, group in running:
             if other is study:
                 executor.set_limit(group, study.limit)

@@ -14,9 +14,17 @@ from typing import Any
 import numpy as np
 from etils import epath
 
-from data_parallelism import race
+from data_parallelism import checkpoints, race
+from data_parallelism.checkpoints import Checkpoint
 from data_parallelism.errors import UserError
-from data_parallelism.groups import Group, GroupResult, Outcome, Progress, TrialPoint
+from data_parallelism.groups import (
+    Checkpoints,
+    Group,
+    GroupResult,
+    Outcome,
+    Progress,
+    TrialPoint,
+)
 from data_parallelism.plan import Plan
 from data_parallelism.records import store
 from data_parallelism.records.schema import COMPLETE, INFEASIBLE, Curve, TrialRecord
@@ -27,6 +35,7 @@ from data_parallelism.workload import RACE, Workload
 MAX_TRIALS_PER_WANTED = 12
 # Share of a budget after which a race usually stops, to tell the time left before it is known.
 TYPICAL_RACE = 0.3
+CHECKPOINT_SECONDS = 300.0
 # Settings that may differ when a study is gone on with: they change which trials are run, or say
 # on what they were run, but no trial's outcome is defined by them.
 MAY_CHANGE = ("horizon", "num_trials", "group_width", "num_threads", "instruction_set", "versions")
@@ -41,13 +50,20 @@ class Study:
         seed: of the search.
         plan: how its groups are run.
         folder: where its records are and go; it is created.
+        checkpoint_seconds: between two checkpoints of a group; the first comes after a tenth.
 
     Raises:
         UserError: the folder holds a study with other settings; they are listed.
     """
 
     def __init__(
-        self, workload: Workload, batch_size: int, seed: int, plan: Plan, folder: epath.Path
+        self,
+        workload: Workload,
+        batch_size: int,
+        seed: int,
+        plan: Plan,
+        folder: epath.Path,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> None:
         self.workload = workload
         self.batch_size = batch_size
@@ -70,6 +86,9 @@ class Study:
         self._outcomes: dict[int, Outcome] = {}
         self._running: set[int] = set()
         self._progress: dict[int, Progress] = {}
+        self._checkpoint_seconds = checkpoint_seconds
+        self._interrupted: list[tuple[int, ...]] = []
+        self._read_checkpoints()
         self.is_closed = False
         self._advance()
 
@@ -80,23 +99,42 @@ class Study:
 
     def next_group(self) -> Group | None:
         """The next group to run, or None if all that is due is running."""
-        due = [trial for trial in range(self._drawn) if self._is_due(trial)][: self.width]
-        if self.is_closed or not due:
+        if self.is_closed:
             return None
+        trials = self._interrupted_trials() or self._due_trials()
+        if not trials:
+            return None
+        self._running.update(trials)
+        folder = checkpoints.group_dir(self.folder, trials[0])
+        return Group(
+            batch_size=self.batch_size,
+            trials=tuple(TrialPoint(trial, self._point(trial)) for trial in trials),
+            end=self.limit,
+            estimator=self.settings["estimator"],
+            width=self.width,
+            checkpoints=Checkpoints(folder, self._checkpoint_seconds),
+        )
+
+    def _interrupted_trials(self) -> tuple[int, ...]:
+        """The trials of the next group that goes on from its checkpoint."""
+        for trials in self._interrupted:
+            if any(trial < self._drawn and self._is_due(trial) for trial in trials):
+                self._interrupted.remove(trials)
+                return trials
+        return ()
+
+    def _due_trials(self) -> tuple[int, ...]:
+        """The trials of the next new group."""
+        due = [trial for trial in range(self._drawn) if self._is_due(trial)][: self.width]
+        if not due:
+            return ()
         # Slots that would stand idle run the trials that come next if some of these diverge.
         spare = self._drawn
         while len(due) < self.width and spare < self.max_trials:
             if self._is_due(spare):
                 due.append(spare)
             spare += 1
-        self._running.update(due)
-        return Group(
-            batch_size=self.batch_size,
-            trials=tuple(TrialPoint(trial, self._point(trial)) for trial in due),
-            end=self.limit,
-            estimator=self.settings["estimator"],
-            width=self.width,
-        )
+        return tuple(due)
 
     def note_progress(self, group: Group, progress: Progress) -> None:
         """A running group was measured."""
@@ -112,6 +150,11 @@ class Study:
         self.seconds["measure_seconds"] += result.measure_seconds
         store.write_json(self.folder / "timing.json", self.seconds)
         self._advance()
+        self._keep_unrecorded(group, result)
+
+    def note_stopped(self, group: Group) -> None:
+        """A group has ended early: it is due again."""
+        self._running.difference_update(group.trial_ids)
 
     def counts(self) -> dict[str, int]:
         """Trials so far: wanted, complete, infeasible, running, past the goal."""
@@ -233,6 +276,30 @@ class Study:
             steps = record.curve.steps[goal.is_reached(record.curve.metrics[goal.metric])]
             if steps.size:
                 self._recorded_passages[record.trial_id] = int(steps[0])
+
+    def _keep_unrecorded(self, group: Group, result: GroupResult) -> None:
+        """Keeps what a race has not decided on yet, and nothing else of a group that has ended."""
+        folder = checkpoints.group_dir(self.folder, group.trial_ids[0])
+        if self.is_closed:
+            checkpoints.remove(self.folder / checkpoints.RUNNING)
+        elif all(trial in self.statuses for trial in group.trial_ids):
+            checkpoints.remove(folder)
+        else:
+            step = max(outcome.step for outcome in result.outcomes)
+            checkpoints.save(folder, Checkpoint(step, 0, result.outcomes, {}, state=None))
+
+    def _read_checkpoints(self) -> None:
+        """Takes up groups that have ended, and notes those that were interrupted."""
+        for folder in checkpoints.group_dirs(self.folder):
+            checkpoint, lines = checkpoints.load(folder)
+            for line in lines:
+                print(line)
+            if checkpoint is None or len(checkpoint.trial_ids) > self.width:
+                continue
+            if checkpoint.state is None:
+                self._outcomes.update((o.trial_id, o) for o in checkpoint.outcomes)
+            else:
+                self._interrupted.append(checkpoint.trial_ids)
 
     def _continue_on_disk(self) -> None:
         path = self.folder / "study.json"

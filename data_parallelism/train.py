@@ -30,6 +30,10 @@ _STOP_RULE = flags.DEFINE_enum(
     "Train trials to their budget, or until enough have won.",
 )
 _NUM_WORKERS = flags.DEFINE_integer("num_workers", None, "Processes; by default one per core.")
+_CHECKPOINT_SECONDS = flags.DEFINE_float(
+    "checkpoint_seconds", 300.0, "Seconds between checkpoints; the first comes after a tenth."
+)
+_STATUS = flags.DEFINE_string("status", None, "Print how far the studies in a folder are and exit.")
 _LIST = flags.DEFINE_bool("list", False, "List the shipped configs and exit.")
 _DRY_RUN = flags.DEFINE_bool("dry_run", False, "Print what would be run and exit.")
 
@@ -40,6 +44,8 @@ def main(argv: Sequence[str]) -> int:
 
     if _LIST.value:
         return commands.list_configs()
+    if _STATUS.value is not None:
+        return commands.print_status(_STATUS.value)
     workload, config = commands.build_workload(
         _GIN_FILE.value,
         _GIN_PARAM.value,
@@ -50,7 +56,14 @@ def main(argv: Sequence[str]) -> int:
     )
     if _DRY_RUN.value:
         return commands.print_plan(workload, config)
-    return commands.train(workload, _RECORDS_DIR.value, _SEED.value, _NUM_WORKERS.value, config)
+    return commands.train(
+        workload,
+        _RECORDS_DIR.value,
+        seed=_SEED.value,
+        num_workers=_NUM_WORKERS.value,
+        checkpoint_seconds=_CHECKPOINT_SECONDS.value,
+        config=config,
+    )
 
 
 def run() -> None:

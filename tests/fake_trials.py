@@ -6,6 +6,7 @@ random order, and `expected_study` says by the rules alone what has to be on dis
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import hashlib
 import pathlib
@@ -16,7 +17,8 @@ import numpy as np
 from etils import epath
 
 from data_parallelism.cadence import measurement_steps
-from data_parallelism.groups import Group, GroupResult, TrialPoint, run_group
+from data_parallelism.group_run import run_group
+from data_parallelism.groups import Group, GroupResult, Progress, TrialPoint
 from data_parallelism.plan import Plan
 from data_parallelism.search import SearchSpace
 from data_parallelism.study import Study
@@ -83,26 +85,30 @@ def random_courses(rng: np.random.Generator, train_steps: int) -> Courses:
 
 
 class FakeEstimator:
-    """Trains nothing."""
+    """Trains nothing, and counts how often it was asked to train each step of each trial."""
 
     def __init__(self, courses: Courses) -> None:
-        self._courses = courses
+        self.courses = courses
+        self.trained: collections.Counter[tuple[int, int]] = collections.Counter()
 
     def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> FakeTraining:
-        return FakeTraining(self._courses, trials)
+        return FakeTraining(self, trials)
 
 
 class FakeTraining:
     """A group that follows its courses."""
 
-    def __init__(self, courses: Courses, trials: Sequence[TrialPoint]) -> None:
-        self._courses = courses
+    def __init__(self, estimator: FakeEstimator, trials: Sequence[TrialPoint]) -> None:
+        self._courses = estimator.courses
+        self._trained = estimator.trained
         self._trials = [trial.trial_id for trial in trials]
         self._step = 0
 
     def train(self, start: int, steps: int) -> np.ndarray:
         assert start == self._step
         self._step += steps
+        for trial in self._trials:
+            self._trained.update((trial, step) for step in range(start, self._step))
         return np.array(
             [
                 [self._courses(trial).loss(step) for trial in self._trials]
@@ -110,6 +116,12 @@ class FakeTraining:
             ],
             np.float32,
         )
+
+    def state(self) -> list[np.ndarray]:
+        return [np.array([self._step])]
+
+    def restore(self, state: Sequence[np.ndarray]) -> None:
+        self._step = int(state[0][0])
 
     def measure(self, split: str) -> dict[str, np.ndarray]:
         errors = [self._courses(trial).error(split, trial, self._step) for trial in self._trials]
@@ -147,9 +159,15 @@ def toy_workload(num_trials: int, train_steps: int, stop_rule: str, **settings: 
 
 
 def toy_study(
-    workload: Workload, folder: pathlib.Path, *, width: int = 4, seed: int = 0, **plan: Any
+    workload: Workload,
+    folder: pathlib.Path,
+    *,
+    width: int = 4,
+    seed: int = 0,
+    checkpoint_seconds: float = 300.0,
+    **plan: Any,
 ) -> Study:
-    """The study of a toy workload."""
+    """The study of a toy workload; with 0 seconds, each measurement is followed by a checkpoint."""
     settings = {
         "estimator": "vectorized",
         "width": width,
@@ -157,7 +175,7 @@ def toy_study(
         "platform": PLATFORM,
         **plan,
     }
-    return Study(workload, 2, seed, Plan(**settings), epath.Path(folder))
+    return Study(workload, 2, seed, Plan(**settings), epath.Path(folder), checkpoint_seconds)
 
 
 @dataclasses.dataclass
@@ -174,6 +192,8 @@ def drive(
     rng: np.random.Generator,
     num_workers: int = 2,
     stop_after: int | None = None,
+    is_kill: bool = True,
+    estimator: FakeEstimator | None = None,
 ) -> None:
     """Runs a study to its end on workers that are fast and slow by turns.
 
@@ -182,30 +202,44 @@ def drive(
         courses: of its trials.
         rng: decides what happens next.
         num_workers: how many groups run at a time.
-        stop_after: how many events come in before all is dropped.
+        stop_after: how many events come in before it ends.
+        is_kill: whether all is dropped then, or groups are told to stop.
+        estimator: by default a new one.
     """
+    estimator = estimator or FakeEstimator(courses)
     running: list[_Running] = []
     delivered = 0
-    while delivered != stop_after:
-        while len(running) < num_workers and (group := study.next_group()):
+
+    def is_stopping() -> bool:
+        return stop_after is not None and delivered >= stop_after
+
+    while not (is_stopping() and is_kill):
+        while len(running) < num_workers and not is_stopping() and (group := study.next_group()):
             entry = _Running(group, None, group.end)
             entry.events = run_group(
-                FakeEstimator(courses), study.workload, group, lambda entry=entry: entry.limit
+                estimator,
+                study.workload,
+                group,
+                lambda entry=entry: entry.limit,
+                is_stopping,
             )
             running.append(entry)
         if not running:
             return
         entry = running[rng.integers(len(running))]
         # A worker goes on before what it told is heard, and hears of a new limit late or never.
-        if not entry.told or (rng.random() < 0.5 and not isinstance(entry.told[-1], GroupResult)):
+        if not entry.told or (rng.random() < 0.5 and isinstance(entry.told[-1], Progress)):
             entry.told.append(next(entry.events))
             continue
         event = entry.told.pop(0)
-        if isinstance(event, GroupResult):
-            running.remove(entry)
-            study.note_result(entry.group, event)
-        else:
+        if isinstance(event, Progress):
             study.note_progress(entry.group, event)
+        else:
+            running.remove(entry)
+            if isinstance(event, GroupResult):
+                study.note_result(entry.group, event)
+            else:
+                study.note_stopped(entry.group)
         delivered += 1
         for other in running:
             if rng.random() < 0.7:

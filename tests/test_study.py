@@ -11,6 +11,7 @@ from fake_trials import (
     BY_TRAIN,
     BY_VAL,
     Course,
+    FakeEstimator,
     drive,
     expected_study,
     files_in,
@@ -20,6 +21,7 @@ from fake_trials import (
     toy_workload,
 )
 
+from data_parallelism.cadence import measurement_steps
 from data_parallelism.errors import UserError
 from data_parallelism.records import store
 from data_parallelism.search import SearchSpace
@@ -36,7 +38,8 @@ def random_case(number, stop_rule=None):
 
 
 def run(workload, courses, rng, folder, **options):
-    study = toy_study(workload, folder, width=options.pop("width", 4))
+    settings = {n: options.pop(n) for n in ("width", "checkpoint_seconds") if n in options}
+    study = toy_study(workload, folder, **settings)
     drive(study, courses, rng, **options)
     return study
 
@@ -95,16 +98,65 @@ def test_the_width_of_groups_shows_in_the_settings_only(number, tmp_path):
 def test_a_study_that_is_killed_again_and_again_ends_alike(number, tmp_path):
     workload, courses, rng = random_case(number)
     run(workload, courses, rng, tmp_path / "whole")
-    last = 0
-    # A race keeps nothing of its first round, so each life is longer than the one before.
-    for life in range(1, 1000):
-        study = toy_study(workload, tmp_path / "killed")
-        drive(study, courses, rng, stop_after=int(rng.integers(0, 20 * life)))
+    for _ in range(1000):
+        study = run(
+            workload,
+            courses,
+            rng,
+            tmp_path / "killed",
+            checkpoint_seconds=0.0,
+            stop_after=int(rng.integers(0, 20)),
+        )
         if study.is_closed:
-            last = life
             break
-    assert last
+    assert_as_expected(study, courses)
     assert files_in(tmp_path / "killed") == files_in(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("number", range(15))
+def test_a_study_that_is_stopped_again_and_again_trains_no_step_twice(number, tmp_path):
+    workload, courses, rng = random_case(number)
+    run(workload, courses, rng, tmp_path / "whole")
+    estimator = FakeEstimator(courses)
+    for _ in range(1000):
+        study = run(
+            workload,
+            courses,
+            rng,
+            tmp_path / "stopped",
+            stop_after=int(rng.integers(0, 20)),
+            is_kill=False,
+            estimator=estimator,
+        )
+        if study.is_closed:
+            break
+    assert_as_expected(study, courses)
+    assert files_in(tmp_path / "stopped") == files_in(tmp_path / "whole")
+    assert set(estimator.trained.values()) <= {1}
+
+
+def test_a_race_that_is_killed_keeps_the_trials_that_wait_for_its_horizon(tmp_path):
+    """Nobody passes, so all wait to the end of the first round."""
+    workload, estimator = toy_workload(8, 30, RACE), FakeEstimator(lambda trial: Course())
+    options = {"num_workers": 1, "width": 1, "estimator": estimator}
+    num_events = len(measurement_steps(30, 0.1)) + 1
+    rng = np.random.default_rng(0)
+    run(workload, estimator.courses, rng, tmp_path, stop_after=num_events, **options)
+    assert store.finished_trial_ids(tmp_path) == set()
+    run(workload, estimator.courses, rng, tmp_path, **options)
+    assert estimator.trained[0, 29] == 1
+    assert store.finished_trial_ids(tmp_path) == set(range(8))
+
+
+def test_a_checkpoint_that_is_wider_than_the_study_is_left_alone(tmp_path):
+    def courses(trial):
+        return Course(passes=20)
+
+    workload, rng = toy_workload(4, 30, BUDGET), np.random.default_rng(0)
+    run(workload, courses, rng, tmp_path, checkpoint_seconds=0.0, stop_after=3)
+    settings = store.read_json(tmp_path / "study.json")
+    store.write_json(tmp_path / "study.json", {**settings, "group_width": 2})
+    assert_as_expected(run(workload, courses, rng, tmp_path), courses)
 
 
 class _Killed(BaseException):
@@ -411,7 +463,8 @@ def test_progress_adds_up(tmp_path):
 def _run_alone(study, group, courses):
     from fake_trials import FakeEstimator
 
-    from data_parallelism.groups import GroupResult, run_group
+    from data_parallelism.group_run import run_group
+    from data_parallelism.groups import GroupResult
 
     for event in run_group(FakeEstimator(courses), study.workload, group, lambda: study.limit):
         if isinstance(event, GroupResult):

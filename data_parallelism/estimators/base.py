@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from data_parallelism import seeds
 from data_parallelism.data_order import DataOrder
+from data_parallelism.errors import UserError
 from data_parallelism.estimators.step import Step
 from data_parallelism.groups import TrialPoint
 from data_parallelism.models.initialization import InitialWeights
@@ -34,6 +35,18 @@ class Training(abc.ABC):
     @abc.abstractmethod
     def measure(self, split: str) -> dict[str, np.ndarray]:
         """Every metric on a split, each example counted once: name to float32 `[trials]`."""
+
+    @abc.abstractmethod
+    def state(self) -> list[np.ndarray]:
+        """All that training changes (weights, layer state, optimizer slots), for `restore`."""
+
+    @abc.abstractmethod
+    def restore(self, state: Sequence[np.ndarray]) -> None:
+        """Goes on from what `state` gave, in the same group: the next steps have the same bits.
+
+        Raises:
+            UserError: it belongs to another model.
+        """
 
 
 class Estimator(abc.ABC):
@@ -140,6 +153,17 @@ class EvalBatches:
             for name, value in part.items():
                 totals[name] = totals.get(name, 0.0) + value.numpy().astype(np.float64)
         return {n: np.asarray(t / self.num_examples, np.float32) for n, t in totals.items()}
+
+
+def check_state(state: Sequence[np.ndarray], expected: Sequence[Any]) -> None:
+    """Raises a UserError unless the arrays have the shapes and types of a model's own."""
+    got = [(tuple(a.shape), np.dtype(a.dtype).name) for a in state]
+    wanted = [(tuple(v.shape), tf.as_dtype(v.dtype).name) for v in expected]
+    if got != wanted:
+        raise UserError(
+            f"checkpoint: expected the state of this model, {len(wanted)} arrays, got "
+            f"{len(got)} of which some have other shapes: has the model's code changed?"
+        )
 
 
 def _padded(array: np.ndarray, missing: int) -> np.ndarray:

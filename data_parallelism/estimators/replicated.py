@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from data_parallelism.estimators.base import Estimator, Training
+from data_parallelism.estimators.base import Estimator, Training, check_state
 from data_parallelism.groups import TrialPoint
 from data_parallelism.models.initialization import InitialWeights
 from data_parallelism.workload import Workload
@@ -60,10 +60,10 @@ class Replicated(Estimator):
         if self._resident is training:
             return
         if self._resident is not None:
-            self._resident.values = [variable.read_value() for variable in self.variables]
-        for variable, value in zip(self.variables, training.values, strict=True):
+            self._resident.parked = [variable.read_value() for variable in self.variables]
+        for variable, value in zip(self.variables, training.parked, strict=True):
             variable.assign(value)
-        training.values = []
+        training.parked = []
         self._resident = training
 
     def train_chunk(self, batch_size: int, *arguments: Any) -> tf.Tensor:
@@ -147,7 +147,7 @@ class ReplicatedTraining(Training):
         }
         started = [*drawn.weights, *drawn.state]
         slots = estimator.variables[len(started) :]
-        self.values: list[Any] = [*started, *(tf.zeros_like(slot) for slot in slots)]
+        self.parked: list[Any] = [*started, *(tf.zeros_like(slot) for slot in slots)]
 
     def train(self, start: int, steps: int) -> np.ndarray:
         """See `Training.train`."""
@@ -167,3 +167,15 @@ class ReplicatedTraining(Training):
         self._estimator.make_resident(self)
         means = self._estimator.eval_batches(split).means(self._estimator.metric_sums)
         return {name: mean[None] for name, mean in means.items()}
+
+    def state(self) -> list[np.ndarray]:
+        """See `Training.state`."""
+        self._estimator.make_resident(self)
+        return [variable.numpy() for variable in self._estimator.variables]
+
+    def restore(self, state: Sequence[np.ndarray]) -> None:
+        """See `Training.restore`."""
+        self._estimator.make_resident(self)
+        check_state(state, self._estimator.variables)
+        for variable, value in zip(self._estimator.variables, state, strict=True):
+            variable.assign(value)

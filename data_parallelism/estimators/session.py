@@ -12,7 +12,8 @@ from data_parallelism.errors import UserError
 from data_parallelism.estimators.base import Estimator
 from data_parallelism.estimators.replicated import Replicated
 from data_parallelism.estimators.vectorized import Vectorized, why_not_vectorized
-from data_parallelism.groups import Group, GroupResult, Progress, run_group
+from data_parallelism.group_run import run_group
+from data_parallelism.groups import Event, Group
 from data_parallelism.models.initialization import InitialWeights
 from data_parallelism.models.layers import replace_keras_dropout
 from data_parallelism.optimizers import OPTIMIZERS
@@ -60,10 +61,12 @@ class Session:
             platform=platform_facts(),
         )
 
-    def run(self, group: Group, limit: Callable[[], int]) -> Iterator[Progress | GroupResult]:
-        """Runs a group; see `groups.run_group`."""
+    def run(
+        self, group: Group, limit: Callable[[], int], is_stopping: Callable[[], bool]
+    ) -> Iterator[Event]:
+        """Runs a group; see `group_run.run_group`."""
         estimator = self.estimator(group.estimator, group.width)
-        return run_group(estimator, self._workload, group, limit)
+        return run_group(estimator, self._workload, group, limit, is_stopping)
 
     def estimator(self, name: str, width: int) -> Estimator:
         """The one estimator of a name and group width, made when it is first asked for."""

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from data_parallelism.estimators.base import MAX_CHUNK_STEPS, Estimator, Training
+from data_parallelism.estimators.base import MAX_CHUNK_STEPS, Estimator, Training, check_state
 from data_parallelism.estimators.step import Step
 from data_parallelism.groups import TrialPoint
 from data_parallelism.models.initialization import InitialWeights
@@ -165,6 +165,20 @@ class VectorizedTraining(Training):
             lambda *batch: self._estimator.metric_sums(self._weights, self._state, *batch)
         )
         return {name: mean[: self._num_trials] for name, mean in means.items()}
+
+    def state(self) -> list[np.ndarray]:
+        """See `Training.state`; the leading axis of each array is that of the trials."""
+        return [tensor.numpy() for tensor in tf.nest.flatten(self._stacks)]
+
+    def restore(self, state: Sequence[np.ndarray]) -> None:
+        """See `Training.restore`."""
+        check_state(state, tf.nest.flatten(self._stacks))
+        tensors = [tf.constant(value) for value in state]
+        self._weights, self._state, self._slots = tf.nest.pack_sequence_as(self._stacks, tensors)
+
+    @property
+    def _stacks(self) -> Any:
+        return self._weights, self._state, self._slots
 
     def _chunk(self, first: int, count: int) -> tf.Tensor:
         """Trains `count` steps; returns losses `[chunk steps, width]`, of which `count` are."""

@@ -6,7 +6,7 @@ import abc
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from data_parallelism.groups import Group, GroupResult, Progress
+from data_parallelism.groups import Event, Group
 from data_parallelism.plan import Plan
 
 
@@ -42,7 +42,17 @@ class Executor(abc.ABC):
         """Tells a running group that no step beyond `step` is needed."""
 
     @abc.abstractmethod
-    def next_event(self, timeout: float) -> tuple[Group, Progress | GroupResult] | None:
+    def stop(self) -> bool:
+        """Tells all groups to write their checkpoints and end: each then reports `Stopped`.
+
+        Safe in a signal handler. No further group is to be submitted.
+
+        Returns:
+            Whether any group is on its way.
+        """
+
+    @abc.abstractmethod
+    def next_event(self, timeout: float) -> tuple[Group, Event] | None:
         """The next thing that a running group reports, or None after `timeout` seconds.
 
         Raises:

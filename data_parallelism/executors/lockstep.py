@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from data_parallelism.groups import Group, GroupResult, Progress
+from data_parallelism.groups import Event, Group, Progress
 
-Run = Callable[[Group, Callable[[], int]], Iterator[Progress | GroupResult]]
+Run = Callable[[Group, Callable[[], int]], Iterator[Event]]
 
 
 class Lockstep:
@@ -41,14 +41,14 @@ class Lockstep:
         """Forgets an open group."""
         del self._open[group]
 
-    def advance(self) -> tuple[Group, Progress | GroupResult]:
-        """Trains the group that is furthest behind to its next measurement, or ends it."""
+    def advance(self) -> tuple[Group, Event]:
+        """Trains the group that is furthest behind to its next measurement, ends or stops it."""
         group = min(self._open, key=lambda group: self._open[group].step)
         event = next(self._open[group].events)
-        if isinstance(event, GroupResult):
-            self.drop(group)
-        else:
+        if isinstance(event, Progress):
             self._open[group].step = event.step
+        else:
+            self.drop(group)
         return group, event
 
 

@@ -22,13 +22,16 @@ from typing import TYPE_CHECKING, Any
 from data_parallelism.errors import UserError
 from data_parallelism.executors.base import Executor, WorkerLost, has_room
 from data_parallelism.executors.lockstep import Lockstep
-from data_parallelism.groups import Group, GroupResult, Progress
+from data_parallelism.groups import Event, Group, Progress
 from data_parallelism.plan import Plan
 from data_parallelism.runtime import set_up_tensorflow
 from data_parallelism.workload import Workload
 
 if TYPE_CHECKING:
     from data_parallelism.estimators.session import Session
+
+
+_CONTEXT = multiprocessing.get_context("spawn")
 
 
 def default_num_workers() -> int:
@@ -51,7 +54,9 @@ class ProcessExecutor(Executor):
 
     def __init__(self, workload: Workload, seed: int, num_workers: int) -> None:
         _check_pickles(workload)
-        self._make_worker = functools.partial(_Worker, workload, seed)
+        # Without a lock, which a worker might hold as it dies.
+        self._is_stopping = _CONTEXT.RawValue("b", 0)
+        self._make_worker = functools.partial(_Worker, workload, seed, self._is_stopping)
         self._num_workers = num_workers
         self._workers: list[_Worker] = []
 
@@ -64,6 +69,8 @@ class ProcessExecutor(Executor):
 
     def has_room(self, batch_size: int, max_open_groups: int) -> bool:
         """See `Executor.has_room`."""
+        if self._is_stopping.value:
+            return False
         return any(has_room(w.limits, batch_size, max_open_groups) for w in self._workers)
 
     def submit(self, group: Group) -> None:
@@ -80,7 +87,12 @@ class ProcessExecutor(Executor):
                 worker.limits[group] = step
                 worker.send(("limit", (group, step)))
 
-    def next_event(self, timeout: float) -> tuple[Group, Progress | GroupResult] | None:
+    def stop(self) -> bool:
+        """See `Executor.stop`."""
+        self._is_stopping.value = 1
+        return any(worker.limits for worker in self._workers)
+
+    def next_event(self, timeout: float) -> tuple[Group, Event] | None:
         """See `Executor.next_event`."""
         busy = {worker.connection: worker for worker in self._workers if worker.limits}
         ready = multiprocessing.connection.wait(list(busy), timeout)
@@ -88,7 +100,7 @@ class ProcessExecutor(Executor):
             return None
         worker = busy[ready[0]]  # type: ignore[index]
         group, event = worker.receive()
-        if isinstance(event, GroupResult):
+        if not isinstance(event, Progress):
             del worker.limits[group]
         return group, event
 
@@ -101,13 +113,15 @@ class ProcessExecutor(Executor):
 class _Worker:
     """The near end of a worker process."""
 
-    def __init__(self, workload: Workload, seed: int, number: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.connection, far_end = context.Pipe()
+    def __init__(self, workload: Workload, seed: int, is_stopping: Any, number: int) -> None:
+        self.connection, far_end = _CONTEXT.Pipe()
         self.number = number
         self.limits: dict[Group, int] = {}  # Of its open groups, as it was last told.
-        self._process = context.Process(
-            target=_serve, args=(far_end, workload, seed), daemon=True, name=f"worker {number}"
+        self._process = _CONTEXT.Process(
+            target=_serve,
+            args=(far_end, workload, seed, is_stopping, os.getpid()),
+            daemon=True,
+            name=f"worker {number}",
         )
         with _ignored_interrupts():
             self._process.start()
@@ -130,7 +144,7 @@ class _Worker:
 
     def close(self) -> None:
         self.connection.close()
-        self._process.terminate()
+        self._process.kill()
         self._process.join()
 
     def _lost(self) -> WorkerLost:
@@ -161,22 +175,29 @@ def _ignored_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, kept)
 
 
-def _serve(connection: Any, workload: Workload, seed: int) -> None:
+def _serve(connection: Any, workload: Workload, seed: int, is_stopping: Any, parent: int) -> None:
     """The far end: answers messages and trains open groups until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM):  # They reach the parent, which tells.
+        signal.signal(number, signal.SIG_IGN)
     set_up_tensorflow()
+
+    def is_told_to_stop() -> bool:
+        if os.getppid() != parent:
+            sys.exit()  # Nobody is left to report to.
+        return bool(is_stopping.value)
+
     try:
         from data_parallelism.estimators.session import Session
 
         session = Session(workload, seed)
-        lockstep = Lockstep(session.run)
+        lockstep = Lockstep(lambda group, limit: session.run(group, limit, is_told_to_stop))
         while True:
             while connection.poll() or not lockstep.groups:
                 _obey(connection, session, lockstep)
             connection.send(lockstep.advance())
     except (EOFError, BrokenPipeError):
         pass
-    except UserError as error:
+    except (UserError, OSError) as error:  # Such as a full disk.
         connection.send(error)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from data_parallelism.executors.base import Executor, has_room
 from data_parallelism.executors.lockstep import Lockstep
-from data_parallelism.groups import Group, GroupResult, Progress
+from data_parallelism.groups import Event, Group
 from data_parallelism.plan import Plan
 from data_parallelism.runtime import set_up_tensorflow
 from data_parallelism.workload import Workload
@@ -27,7 +27,10 @@ class SerialExecutor(Executor):
 
     def __init__(self, workload: Workload, seed: int) -> None:
         self._workload, self._seed = workload, seed
-        self._lockstep = Lockstep(lambda group, limit: self._session.run(group, limit))
+        self._is_stopping = False
+        self._lockstep = Lockstep(
+            lambda group, limit: self._session.run(group, limit, lambda: self._is_stopping)
+        )
 
     def plans(self, batch_sizes: Sequence[int]) -> dict[int, Plan]:
         """See `Executor.plans`. Loads TensorFlow and builds the model."""
@@ -35,6 +38,8 @@ class SerialExecutor(Executor):
 
     def has_room(self, batch_size: int, max_open_groups: int) -> bool:
         """See `Executor.has_room`."""
+        if self._is_stopping:
+            return False
         return has_room(self._lockstep.groups, batch_size, max_open_groups)
 
     def submit(self, group: Group) -> None:
@@ -45,7 +50,12 @@ class SerialExecutor(Executor):
         """See `Executor.set_limit`."""
         self._lockstep.set_limit(group, step)
 
-    def next_event(self, timeout: float) -> tuple[Group, Progress | GroupResult] | None:
+    def stop(self) -> bool:
+        """See `Executor.stop`."""
+        self._is_stopping = True
+        return bool(self._lockstep.groups)
+
+    def next_event(self, timeout: float) -> tuple[Group, Event] | None:
         """See `Executor.next_event`."""
         return self._lockstep.advance() if self._lockstep.groups else None
 

@@ -3,6 +3,8 @@
     RECORDS_DIR/dataset/model/optimizer/batch_size/
         study.json  config.gin  timing.json
         trial_id/{metadata.json, measurements.tfrecord}
+        .running/  checkpoints of what is not finished
+        .lock      while a run is at it
 
 This is the published tree with TFRecords for CSV. A trial is written beside and renamed, so a
 folder named by a number is a finished trial. `measurements.tfrecord` holds one Example: the columns

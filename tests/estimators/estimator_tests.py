@@ -13,6 +13,7 @@ from plain_loop import SIZES, blob_workload, blobs, model_inputs, plain_losses, 
 
 from data_parallelism import seeds
 from data_parallelism.analysis import analyze
+from data_parallelism.errors import UserError
 from data_parallelism.estimators.base import Estimator
 from data_parallelism.estimators.session import Session
 from data_parallelism.groups import TrialPoint
@@ -216,6 +217,26 @@ class EstimatorTests:
         ):
             np.testing.assert_array_equal(np.concatenate(losses), expected)
             assert_equal_metrics(training.measure("val"), metrics)
+
+    def test_a_state_goes_on_in_another_process(self, estimator, workload):
+        """A new estimator stands for it; another trial stands in its variables meanwhile."""
+        trials = points(workload, [0, 1], 8)[: self.width]
+        whole, after_whole = self.run(estimator, trials, 8, spans=(30, 70))
+        training = estimator.start(8, trials)
+        early = training.train(0, 30)
+        state = training.state()
+        other = created(workload, self.name, self.width)
+        resumed = other.start(8, trials)
+        other.start(8, points(workload, [3], 8)).train(0, 3)
+        resumed.restore(state)
+        late = resumed.train(30, 70)
+        np.testing.assert_array_equal(np.concatenate([early, late]), whole[:, : len(trials)])
+        assert_equal_metrics(resumed.measure("val"), after_whole)
+
+    def test_the_state_of_another_model_is_refused(self, estimator, workload):
+        training = estimator.start(8, points(workload, [0], 8))
+        with pytest.raises(UserError, match="expected the state of this model"):
+            training.restore([array[..., :1] for array in training.state()])
 
     def test_all_that_is_random_belongs_to_one_trial(self, estimator, workload):
         (trial,) = points(workload, [0], 8)

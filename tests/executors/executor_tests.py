@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from etils import epath
 from tiny_run import BATCH_SIZES, NUM_TRIALS, STUDIES, finished_run, tiny_workload
 
+from data_parallelism import checkpoints
 from data_parallelism.executors import Executor
-from data_parallelism.groups import Group, GroupResult, Progress, TrialPoint
+from data_parallelism.groups import (
+    Checkpoints,
+    Group,
+    GroupResult,
+    Progress,
+    Stopped,
+    TrialPoint,
+)
 from data_parallelism.records import read_trial
 
 
@@ -29,7 +39,7 @@ def events_of(executor: Executor, num_groups: int = 1) -> Iterator[tuple[Group, 
         event = executor.next_event(timeout=300)
         assert event is not None
         yield event
-        num_groups -= isinstance(event[1], GroupResult)
+        num_groups -= not isinstance(event[1], Progress)
 
 
 class ExecutorTests:
@@ -105,6 +115,20 @@ class ExecutorTests:
         assert executor.has_room(64, 9) == (self.num_workers > 1)
         assert list(events_of(executor))
         assert executor.has_room(64, 1)
+
+    def check_stop(self, executor: Executor, folder: pathlib.Path) -> None:
+        """On an executor of the test's own: it takes nothing more afterwards."""
+        assert not executor.stop()
+        group = group_of([0, 1], end=40)
+        where = Checkpoints(epath.Path(folder), 300.0)
+        executor.submit(dataclasses.replace(group, checkpoints=where))
+        assert executor.stop()
+        *told, (last, event) = events_of(executor)
+        assert last == group and isinstance(event, Stopped)
+        assert [event.step for _, event in told] == [0]
+        assert not executor.has_room(16, 9)
+        assert executor.next_event(0.01) is None
+        assert checkpoints.load(epath.Path(folder))[0].trial_ids == (0, 1)
 
     def test_nothing_open_reports_nothing(self, executor):
         assert executor.next_event(0.01) is None

@@ -49,6 +49,12 @@ class TestProcesses(ExecutorTests):
                     np.testing.assert_array_equal(values, other.curve.metrics[name][kept])
 
 
+def test_stop(tmp_path):
+    with ProcessExecutor(tiny_workload(), seed=0, num_workers=1) as executor:
+        executor.plans(BATCH_SIZES)
+        TestProcesses().check_stop(executor, tmp_path)
+
+
 def test_functions_that_a_worker_cannot_import_are_refused_in_one_line():
     workload = dataclasses.replace(tiny_workload(), model=lambda shape, num_classes: None)
     with pytest.raises(UserError, match="expected functions and classes of a module") as error:

@@ -27,6 +27,11 @@ def test_an_executor_without_work_needs_no_start(monkeypatch):
     idle.close()
 
 
+def test_stop(tmp_path):
+    with SerialExecutor(tiny_workload(), seed=0) as executor:
+        TestSerial().check_stop(executor, tmp_path)
+
+
 def test_closing_drops_open_groups():
     executor = SerialExecutor(tiny_workload(), seed=0)
     executor.submit(group_of([0, 1]))

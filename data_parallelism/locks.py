@@ -1,0 +1,209 @@
+"""Locks that keep two runs from working at one study, and that no dead run holds.
+
+A lock is a file `.lock` in the study's folder that names its owner. The owner writes it anew every
+few seconds. Whoever finds it asks whether the process is there, on the same host, and otherwise
+waits whether the file changes: so clocks need not agree, and a bucket serves as well as a disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from etils import epath
+
+from data_parallelism.errors import UserError
+
+LOCK_FILE = ".lock"
+BEAT_SECONDS = 5.0
+BEATS_UNTIL_DEAD = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Owner:
+    """A run that holds locks.
+
+    Args:
+        host: its machine's name.
+        pid: of its process there.
+        born: when the process started, as the kernel counts; empty where it does not say.
+        name: unlike that of any other run.
+    """
+
+    host: str
+    pid: int
+    born: str
+    name: str
+
+    @classmethod
+    def of_this_process(cls) -> Owner:
+        """A new owner in this process."""
+        return cls(socket.gethostname(), os.getpid(), _born(os.getpid()), uuid.uuid4().hex)
+
+    @property
+    def is_known_dead(self) -> bool:
+        """Whether it was on this host and its process is gone."""
+        if self.host != socket.gethostname():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        return _born(self.pid) != self.born
+
+
+@contextlib.contextmanager
+def locked(folders: Iterable[epath.Path]) -> Iterator[Locks]:
+    """Holds the locks of study folders; they are created where they are missing.
+
+    Raises:
+        UserError: another run that is alive holds one of them.
+    """
+    locks = Locks(Owner.of_this_process())
+    try:
+        for folder in folders:
+            locks.take(folder)
+        locks.start_beating()
+        yield locks
+    finally:
+        locks.release()
+
+
+def owner_of(folder: epath.Path) -> Owner | None:
+    """The run that holds a folder's lock, alive or dead, or None."""
+    found = _read(folder / LOCK_FILE)
+    return found[0] if found else None
+
+
+class Locks:
+    """The locks that one run holds.
+
+    Args:
+        owner: in whose name.
+    """
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._paths: list[epath.Path] = []
+        self._beats = 0
+        self._is_over = threading.Event()
+        self._lost: str | None = None
+        self._thread: threading.Thread | None = None
+
+    def take(self, folder: epath.Path) -> None:
+        """Takes the lock of a folder, from a dead owner if need be."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / LOCK_FILE
+        found = _read(path)
+        if found is not None:
+            _refuse_living(path, *found)
+        if path.exists():  # A dead owner's, or not whole: of two that see this, one gets it away.
+            with contextlib.suppress(FileNotFoundError):
+                aside = path.with_name(f"{LOCK_FILE}.dead-{self._owner.name}")
+                path.rename(aside)
+                aside.unlink()
+        _create(path, self._written_beside(path))
+        self._paths.append(path)
+
+    def start_beating(self) -> None:
+        """Shows from now on that this run is alive."""
+        self._thread = threading.Thread(target=self._beat, name="lock", daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raises a UserError if another run has taken a lock, believing this one dead."""
+        if self._lost:
+            raise UserError(self._lost)
+
+    def release(self) -> None:
+        """Gives back all locks that are still this run's."""
+        self._is_over.set()
+        if self._thread:
+            self._thread.join()
+        for path in self._paths:
+            found = _read(path)
+            if found and found[0] == self._owner:
+                path.unlink(missing_ok=True)
+        self._paths = []
+
+    def _beat(self) -> None:
+        while not self._is_over.wait(BEAT_SECONDS):
+            self._beats += 1
+            for path in self._paths:
+                found = _read(path)
+                if found and found[0] != self._owner:
+                    self._lost = _taken(path, found[0])
+                    return
+                with contextlib.suppress(OSError):  # A full disk: the run itself will say so.
+                    self._written_beside(path).replace(path)
+
+    def _written_beside(self, path: epath.Path) -> epath.Path:
+        beside = path.with_name(f"{LOCK_FILE}.partial-{self._owner.name}")
+        content = {**dataclasses.asdict(self._owner), "beats": self._beats}
+        beside.write_text(json.dumps(content))
+        return beside
+
+
+def _refuse_living(path: epath.Path, owner: Owner, beats: int) -> None:
+    """Raises unless the owner is dead, which on another host takes some seconds to see."""
+    if owner.is_known_dead:
+        return
+    deadline = time.monotonic() + BEAT_SECONDS * BEATS_UNTIL_DEAD
+    while time.monotonic() < deadline:
+        if owner.host == socket.gethostname():
+            raise UserError(_taken(path, owner))
+        time.sleep(BEAT_SECONDS / 5)
+        now = _read(path)
+        if now is None:  # It was given back meanwhile.
+            return
+        if now != (owner, beats):
+            raise UserError(_taken(path, now[0]))
+
+
+def _create(path: epath.Path, beside: epath.Path) -> None:
+    """Gives a file its final name, unless another has it; buckets cannot tell that at once."""
+    if not isinstance(path, pathlib.Path):
+        beside.replace(path)
+        return
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        found = _read(path)
+        raise UserError(_taken(path, found[0] if found else None)) from None
+    finally:
+        beside.unlink()
+
+
+def _taken(path: epath.Path, owner: Owner | None) -> str:
+    who = "one" if owner is None else f"process {owner.pid} on host {owner.host}"
+    return f"{path.parent}: expected no other run on this study, got {who}"
+
+
+def _read(path: epath.Path) -> tuple[Owner, int] | None:
+    """The owner and its count of beats; None if there is no lock, or no whole one."""
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+        beats = int(content.pop("beats"))
+        return Owner(**content), beats
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _born(pid: int) -> str:
+    """When a process started, in the kernel's ticks, so that a number used again is told apart."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    return stat.rpartition(")")[2].split()[19]
