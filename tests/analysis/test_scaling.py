@@ -47,6 +47,12 @@ def test_thresholds_are_met_by_equality():
     assert ask(max_useful_batch_size, {1: 800, 8: 125, 64: 100, 128: 100, 256: 100})[0] == 8
 
 
+def test_a_curve_at_the_limit_of_the_slope_is_not_flat():
+    # Steps halve over the last factor 16 of B: a slope of -0.25, which is not above it.
+    assert ask(max_useful_batch_size, {1: 900, 4: 400, 16: 210, 64: 200})[2] == "at least"
+    assert ask(max_useful_batch_size, {1: 900, 4: 399, 16: 210, 64: 200})[2] is None
+
+
 def test_three_small_batch_sizes_share_the_baseline():
     # B S(B) is 400, 800, 720: the median 720 forgives a first that is too good by chance.
     curve = {1: 400, 2: 400, 4: 180, 8: 130, 16: 100}
