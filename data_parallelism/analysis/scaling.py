@@ -201,4 +201,6 @@ class _Curve:
         last = self.reached * PLATEAU_SPAN >= self.reached[-1]
         if last.sum() < 2:
             return -np.inf
-        return float(np.polyfit(np.log(self.reached[last]), self.log_steps()[last], 1)[0])
+        slope = np.polyfit(np.log(self.reached[last]), self.log_steps()[last], 1)[0]
+        # Halving over a factor 16 is the limit itself: NumPy's versions round it to either side.
+        return round(float(slope), 9)
