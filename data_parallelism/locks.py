@@ -23,6 +23,7 @@ from typing import Any
 from etils import epath
 
 from data_parallelism.errors import UserError
+from data_parallelism.records import store
 
 LOCK_FILE = ".lock"
 BEAT_SECONDS = 5.0
@@ -190,7 +191,7 @@ def _refuse_living(path: epath.Path, owner: Owner, beats: int) -> None:
 
 def _create(path: epath.Path, beside: epath.Path) -> None:
     """Gives a file its final name, unless another has it; buckets cannot tell that at once."""
-    if not isinstance(path, pathlib.Path):
+    if not store.is_local(path):
         beside.replace(path)
         return
     try:

@@ -10,6 +10,7 @@ from typing import Any
 
 from etils import epath
 
+from data_parallelism import space
 from data_parallelism.executors.base import Executor
 from data_parallelism.executors.serial import SerialExecutor
 from data_parallelism.groups import Group, GroupResult, Progress
@@ -54,7 +55,8 @@ def run_studies(
         The studies, all closed unless the executor was told to stop.
 
     Raises:
-        UserError: `records_dir` holds a study with other settings, or one that another run is at.
+        UserError: `records_dir` holds a study with other settings, or one that another run is at;
+            or there is too little room on its disk.
     """
     if executor is None:
         executor = SerialExecutor(workload, seed)
@@ -64,6 +66,12 @@ def run_studies(
         studies = _closed_studies(workload, seed, folders)
         if len(studies) < len(folders):
             plans = executor.plans(workload.batch_sizes)
+            closed = {study.batch_size for study in studies}
+            space.check(
+                epath.Path(records_dir),
+                workload,
+                {size: plan for size, plan in plans.items() if size not in closed},
+            )
             make = functools.partial(SharedStudy, shard=shard) if shard else Study
             studies = [
                 make(workload, n, seed, plans[n], folder, checkpoint_seconds=checkpoint_seconds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pathlib
 import shutil
 from collections.abc import Mapping
 
@@ -14,6 +13,7 @@ from data_parallelism.checkpoints import KEPT
 from data_parallelism.errors import UserError
 from data_parallelism.losses import LOSSES
 from data_parallelism.plan import Plan
+from data_parallelism.records import store
 from data_parallelism.workload import SPLITS, Workload
 
 # metadata.json twice, names of columns and, on most file systems, blocks of 4 KiB.
@@ -42,7 +42,7 @@ def estimated_bytes(workload: Workload, batch_size: int, plan: Plan) -> int:
 
 def check(records_dir: epath.Path, workload: Workload, plans: Mapping[int, Plan]) -> None:
     """Raises a UserError if a local disk has less room than some study and all records need."""
-    if not isinstance(records_dir, pathlib.Path) or not plans:
+    if not plans or not store.is_local(records_dir):
         return  # A bucket has room.
     needed = sum(estimated_bytes(workload, size, plan) for size, plan in plans.items())
     free = shutil.disk_usage(records_dir).free

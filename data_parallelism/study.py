@@ -388,6 +388,7 @@ def plan_on_disk(folder: epath.Path) -> Plan:
         estimator=settings.get("estimator", ""),
         width=settings.get("group_width", 1),
         max_open_groups=1,
+        group_bytes=0,
         platform={**facts, "results_version": RESULTS_VERSION},
     )
 

@@ -33,7 +33,7 @@ def _no_waiting(monkeypatch):
 
 
 def shared_study(workload, folder, shard, checkpoint_seconds=300.0):
-    plan = Plan("vectorized", 2, max_open_groups=4, platform=PLATFORM)
+    plan = Plan("vectorized", 2, max_open_groups=4, group_bytes=100, platform=PLATFORM)
     options = {"shard": shard, "checkpoint_seconds": checkpoint_seconds}
     return SharedStudy(workload, 2, 0, plan, epath.Path(folder), **options)
 

@@ -122,9 +122,17 @@ def measured_step_times(
 
 
 def read_timing(folder: os.PathLike[str] | str) -> dict[str, float]:
-    """The numbers in a study's `timing.json`, by name; none if it cannot be read."""
-    try:
-        entries = store.read_json(epath.Path(folder) / "timing.json")
-    except UserError:
-        return {}
-    return {name: value for name, value in entries.items() if isinstance(value, (int, float))}
+    """The numbers in a study's `timing.json`, by name, summed over shards where each has its own.
+
+    What cannot be read is left out.
+    """
+    totals: dict[str, float] = {}
+    for path in epath.Path(folder).glob("timing*.json"):
+        try:
+            entries = store.read_json(path)
+        except UserError:
+            continue
+        for name, value in entries.items():
+            if isinstance(value, (int, float)):
+                totals[name] = totals.get(name, 0.0) + value
+    return totals

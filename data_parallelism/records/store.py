@@ -1,7 +1,7 @@
 """Studies and trials as folders.
 
     RECORDS_DIR/dataset/model/optimizer/batch_size/
-        study.json  config.gin  timing.json
+        study.json  config.gin  timing.json (or timing-1-of-4.json, ...: one for each shard)
         trial_id/{metadata.json, measurements.tfrecord}
         .running/  checkpoints of what is not finished
         .lock      while a run is at it
@@ -58,6 +58,11 @@ def study_dir(
             raise UserError(f"{name}: expected a name that can name a folder, got {value!r}")
     name = str(batch_size) if revision == 1 else f"{batch_size}.revision_{revision}"
     return epath.Path(records_dir) / dataset / model / optimizer / name
+
+
+def is_local(path: PathLike) -> bool:
+    """Whether a path is on a disk of this machine's file system, not in a bucket."""
+    return "://" not in os.fspath(path)
 
 
 def write_json(path: PathLike, value: Any) -> None:
