@@ -128,6 +128,7 @@ def _events(studies: Sequence[Study], executor: Executor) -> Iterator[None]:
     while True:
         for study, group in _submitted(studies, executor):
             running.append((study, group))
+        executor.rebalance()
         yield
         if not running and not _is_waiting(studies, executor):
             return

@@ -162,6 +162,7 @@ class Study:
     def note_stopped(self, group: Group) -> None:
         """A group has ended early: it is due again."""
         self._running.difference_update(group.trial_ids)
+        self._interrupted.append(group.trial_ids)
 
     def counts(self) -> dict[str, int]:
         """Trials so far: wanted, complete, infeasible, running, past the goal."""

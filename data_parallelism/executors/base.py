@@ -51,6 +51,13 @@ class Executor(abc.ABC):
             Whether any group is on its way.
         """
 
+    @abc.abstractmethod
+    def rebalance(self) -> None:
+        """Takes groups from a worker that has several, if another has none and nothing is due.
+
+        Each of them reports `Stopped`, and goes on elsewhere when it is submitted again.
+        """
+
     @property
     @abc.abstractmethod
     def is_stopping(self) -> bool:

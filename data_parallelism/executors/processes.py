@@ -92,6 +92,18 @@ class ProcessExecutor(Executor):
         self._stop_flag.value = 1
         return any(worker.limits for worker in self._workers)
 
+    def rebalance(self) -> None:
+        """See `Executor.rebalance`."""
+        if all(worker.limits for worker in self._workers):
+            return
+        fullest = max(self._workers, key=lambda worker: len(worker.limits))
+        # Once: those that are about to come count no more.
+        kept = [group for group in fullest.limits if group not in fullest.releasing]
+        if not fullest.releasing:
+            for group in kept[: len(kept) // 2]:
+                fullest.releasing.add(group)
+                fullest.send(("release", group))
+
     @property
     def is_stopping(self) -> bool:
         """See `Executor.is_stopping`."""
@@ -107,6 +119,7 @@ class ProcessExecutor(Executor):
         group, event = worker.receive()
         if not isinstance(event, Progress):
             del worker.limits[group]
+            worker.releasing.discard(group)
         return group, event
 
     def close(self) -> None:
@@ -122,6 +135,7 @@ class _Worker:
         self.connection, far_end = _CONTEXT.Pipe()
         self.number = number
         self.limits: dict[Group, int] = {}  # Of its open groups, as it was last told.
+        self.releasing: set[Group] = set()  # Of these, those that it was told to give back.
         self._process = _CONTEXT.Process(
             target=_serve,
             args=(far_end, workload, seed, stop_flag, os.getpid()),
@@ -195,7 +209,7 @@ def _serve(connection: Any, workload: Workload, seed: int, stop_flag: Any, paren
         from data_parallelism.estimators.session import Session
 
         session = Session(workload, seed)
-        lockstep = Lockstep(lambda group, limit: session.run(group, limit, is_told_to_stop))
+        lockstep = Lockstep(session.run, is_told_to_stop)
         while True:
             while connection.poll() or not lockstep.groups:
                 _obey(connection, session, lockstep)
@@ -213,5 +227,7 @@ def _obey(connection: Any, session: Session, lockstep: Lockstep) -> None:
         connection.send({batch_size: session.plan(batch_size) for batch_size in content})
     elif kind == "run":
         lockstep.add(content)
+    elif kind == "release":
+        lockstep.release(content)
     else:
         lockstep.set_limit(*content)
