@@ -111,9 +111,16 @@ def _digest(function: Callable[[], Mapping[str, Any]]) -> str:
     return digest.hexdigest()[:16]
 
 
+def _call_text(function: Any) -> str:
+    """A function's name, with what gin or a user has bound of its arguments."""
+    name = getattr(getattr(function, "func", function), "__name__", repr(function))
+    bound = ", ".join(f"{n}={value!r}" for n, value in getattr(function, "keywords", {}).items())
+    return f"{name}({bound})" if bound else name
+
+
 @functools.lru_cache(maxsize=8)
 def _called(function: Callable[[], Mapping[str, Any]]) -> dict[str, base.Arrays]:
-    where = f"data set {getattr(function, '__name__', function)}"
+    where = f"data set {_call_text(function)}"
     with users_code(where):
         splits = function()
     if not isinstance(splits, Mapping) or not set(REQUIRED) <= set(splits) <= set(SPLITS):
