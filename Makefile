@@ -39,7 +39,8 @@ PYTEST = cd tests && DP_WHEEL="$$(ls "$(CURDIR)"/dist/*.whl)" \
 
 # These hold no examples, and one process cannot import two binaries that have a flag in common, nor
 # two files called conftest.
-NO_DOCTESTS = data_parallelism/train data_parallelism/analyze data_parallelism/prepare conftest
+NO_DOCTESTS = data_parallelism/train data_parallelism/analyze data_parallelism/convert \
+  data_parallelism/prepare conftest
 
 test: $(VENV)/.with-dev
 	$(PYTEST) --doctest-modules $(NO_DOCTESTS:%=--ignore-glob='/*/%.py') \

@@ -53,12 +53,12 @@ class Page:
         self._path.write_text(self._place.sub(lambda _: place, page).rstrip("\n") + "\n")
 
 
-def taken_with(arguments: Sequence[str]) -> str:
-    """A sentence with the command, the day, the machine and the versions."""
+def taken_with(arguments: Sequence[str], packages: Sequence[str] = PACKAGES) -> str:
+    """A sentence with the command, the day, the machine and the versions of packages."""
     command = shlex.join(
         ["python", f"benchmarks/{pathlib.Path(arguments[0]).name}", *arguments[1:]]
     )
-    versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
+    versions = ", ".join(f"{name} {_version(name)}" for name in packages)
     return (
         f"Taken with `{command}` on {datetime.date.today()}: {default_num_workers()} cores of "
         f"{_processor()}, data-parallelism {__version__}, Python {platform.python_version()}, "

@@ -86,11 +86,16 @@ class Metaparameter:
 
     @classmethod
     def from_published(cls, config: Mapping[str, Any]) -> Metaparameter:
-        """Reads a `parameter_configs` entry; the inverse of `to_published`."""
+        """Reads a `parameter_configs` entry; the inverse of `to_published`.
+
+        A range from a value to the same value, which others may write, is fixed too.
+        """
         if config["type"] == "DISCRETE":
             points = tuple(config["feasible_points"])
             return cls("fixed" if len(points) == 1 else "discrete", points)
         bounds = (config["min_value"], config["max_value"])
+        if bounds[0] == bounds[1]:
+            return cls("fixed", bounds[:1])
         if config["type"] == "INTEGER":
             return cls("integer", bounds)
         ours = {published: name for name, published in PUBLISHED_SCALES.items()}

@@ -29,7 +29,6 @@ from data_parallelism.groups import (
 from data_parallelism.plan import Plan
 from data_parallelism.records import store
 from data_parallelism.records.schema import COMPLETE, INFEASIBLE, Curve, TrialRecord
-from data_parallelism.records.tfrecord import Damaged
 from data_parallelism.version import RESULTS_VERSION
 from data_parallelism.workload import RACE, Workload
 
@@ -328,13 +327,14 @@ class Study:
             store.write_json(path, self.settings)
 
     def _read_records(self) -> None:
-        for trial in store.finished_trial_ids(self.folder) - self.statuses.keys():
-            path = self.folder / str(trial)
-            try:
-                self._note_record(store.read_trial(path))
-            except Damaged as error:
+        for path, trial in store.each_trial(self.folder, skipped=self.statuses):
+            if isinstance(trial, TrialRecord):
+                self._note_record(trial)
+            elif path.is_dir():
                 aside = store.set_aside(path)
-                print(f"{error}; set aside as {aside.name}, the trial is run again")
+                print(f"{trial}; set aside as {aside.name}, the trial is run again")
+            else:
+                print(f"{trial}; the trial is run again")
 
     def _read_seconds(self) -> dict[str, float]:
         path = self.folder / self.timing_file

@@ -132,7 +132,7 @@ def _imported() -> set[str]:
 def test_console_scripts_show_help_without_tensorflow(wheel):
     scripts = configparser.ConfigParser()
     scripts.read_string(_dist_info(wheel, "entry_points.txt"))
-    assert set(scripts["console_scripts"]) == {"dp-train", "dp-analyze", "dp-prepare"}
+    assert set(scripts["console_scripts"]) == {"dp-train", "dp-analyze", "dp-prepare", "dp-convert"}
     for name, target in scripts["console_scripts"].items():
         module, _, function = target.partition(":")
         done = _without_tensorflow(

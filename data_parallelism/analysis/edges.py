@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def edges(best: Sequence[TrialRecord], space: Mapping[str, Metaparameter]) -> di
     trial of the five may lie anywhere, as lucky points do.
 
     Discrete values have no edge, nor has a range an edge at 0 or below it, beyond which no
-    metaparameter makes sense.
+    metaparameter makes sense. Nothing is known of one that the trials do not name.
 
     Args:
         best: the best five trials; with fewer nothing is flagged.
@@ -61,11 +62,17 @@ def edges(best: Sequence[TrialRecord], space: Mapping[str, Metaparameter]) -> di
     """
     flagged = {}
     for name, axis in space.items():
-        if len(best) < NUM_BEST or axis.scale in ("fixed", "discrete"):
+        values = [trial.parameters.get(name) for trial in best]
+        if len(best) < NUM_BEST or axis.scale in ("fixed", "discrete") or not _are_numbers(values):
             continue
-        positions = np.array([axis.position(trial.parameters[name]) for trial in best])
+        inside = np.clip(np.array(values), *axis.values)
+        positions = np.array([axis.position(value) for value in inside.tolist()])
         if axis.values[0] > 0 and (positions <= MARGIN).sum() >= NUM_LEANING:
             flagged[name] = LOW
         elif (positions >= 1 - MARGIN).sum() >= NUM_LEANING:
             flagged[name] = HIGH
     return flagged
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, (int, float)) for value in values)

@@ -38,8 +38,11 @@ def default_num_workers() -> int:
     """One per core that this process may use; one in all where there is a GPU to share."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     has_gpu = any(pathlib.Path("/proc/driver/nvidia/gpus").glob("*")) and visible not in ("", "-1")
-    if has_gpu:
-        return 1
+    return 1 if has_gpu else num_cores()
+
+
+def num_cores() -> int:
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -10,6 +10,7 @@ from data_parallelism.records.schema import (
     TrialRecord,
 )
 from data_parallelism.records.store import (
+    each_trial,
     find_studies,
     finished_trial_ids,
     read_json,
@@ -39,6 +40,7 @@ __all__ = [
     "StudyRecord",
     "TrialRecord",
     "decode_columns",
+    "each_trial",
     "encode_columns",
     "find_studies",
     "finished_trial_ids",

@@ -20,7 +20,8 @@ class Curve:
 
     Args:
         steps: int64 `[measurements]`, ascending in our records; the first is step 0.
-        metrics: `"split/metric"` to float32 `[measurements]`; NaN where it was not measured.
+        metrics: `"split/metric"` to float32 `[measurements]`; NaN where it was not measured. A
+            published column that float32 would change is float64.
     """
 
     steps: np.ndarray
@@ -39,6 +40,7 @@ class TrialRecord:
         curve: its measurements.
         stopped_at: the horizon of a race that ended it, else None.
         last_finite_step: of a diverged trial, the last step with a finite loss, else None.
+        other: what else its `metadata.json` holds, as the published ones do.
     """
 
     trial_id: int
@@ -48,6 +50,7 @@ class TrialRecord:
     curve: Curve
     stopped_at: int | None = None
     last_finite_step: int | None = None
+    other: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,3 +66,30 @@ class StudyRecord:
     settings: Mapping[str, Any]
     trials: tuple[TrialRecord, ...]
     damaged: tuple[str, ...] = ()
+
+
+def counted_status(status: str, settings: Mapping[str, Any]) -> str:
+    """The status by which a trial counts.
+
+    Args:
+        status: its own.
+        settings: of its study. If `train_steps` is 0, as in published studies that had a time
+            budget in place of a step budget, a trial that did not diverge is COMPLETE.
+    """
+    has_time_budget = settings.get("train_steps") == 0
+    return COMPLETE if has_time_budget and status == INCOMPLETE else status
+
+
+def completed_trial(trial: TrialRecord, settings: Mapping[str, Any]) -> TrialRecord:
+    """A trial with what only the settings of its study tell of it.
+
+    Args:
+        trial: as its own files have it.
+        settings: of its study; they decide on the status by which it counts, and may name
+            `fixed_parameters`, metaparameters that were set and not searched.
+    """
+    fixed = settings.get("fixed_parameters", {})
+    status = counted_status(trial.status, settings)
+    if status == trial.status and not fixed:
+        return trial
+    return dataclasses.replace(trial, status=status, parameters={**fixed, **trial.parameters})

@@ -9,25 +9,36 @@
 This is the published tree with TFRecords for CSV. A trial is written beside and renamed, so a
 folder named by a number is a finished trial. `measurements.tfrecord` holds one Example: the columns
 `trial_id` [1], `step` and one per metric (float32, NaN where not measured), and `metadata`, a copy
-of `metadata.json`, which puts both files under its checksum.
+of `metadata.json`, which puts both files under its checksum. A packed study has all its trials in
+one file beside `study.json` (`packed.py`); any study may have trials in both forms.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import numpy as np
 from etils import epath
 
 from data_parallelism.errors import UserError
-from data_parallelism.records import tfrecord
-from data_parallelism.records.schema import STATUSES, Curve, StudyRecord, TrialRecord
+from data_parallelism.records import packed, tfrecord
+from data_parallelism.records.schema import StudyRecord, TrialRecord, completed_trial
 from data_parallelism.records.tfrecord import Damaged
+from data_parallelism.records.trials import (
+    WHERE,
+    check_metadata,
+    decode_object,
+    decode_trial,
+    encode_trial,
+    metadata_of,
+    trial_of,
+)
 
 STUDY_FILE = "study.json"
 METADATA_FILE = "metadata.json"
@@ -36,7 +47,6 @@ MEASUREMENTS_FILE = "measurements.tfrecord"
 PathLike = os.PathLike[str] | str
 
 _STUDY_NAME = re.compile(r"(\d+)(?:\.revision_(\d+))?")
-_OPTIONAL = ("stopped_at", "last_finite_step")
 
 
 def study_dir(
@@ -75,7 +85,7 @@ def write_json(path: PathLike, value: Any) -> None:
     Raises:
         UserError: if a number is not finite.
     """
-    _write_beside(epath.Path(path), _json_bytes(epath.Path(path), value))
+    _write_beside(epath.Path(path), json_bytes(epath.Path(path), value))
 
 
 def read_json(path: PathLike) -> dict[str, Any]:
@@ -84,8 +94,10 @@ def read_json(path: PathLike) -> dict[str, Any]:
     Raises:
         UserError: if the file cannot be read or holds something else.
     """
+    file = epath.Path(path)
     try:
-        return _read_json(epath.Path(path))[1]
+        with _naming(file):
+            return decode_object(file.read_bytes())
     except Damaged as error:
         raise UserError(str(error)) from None
 
@@ -113,8 +125,8 @@ def write_trial(study_dir: PathLike, trial: TrialRecord) -> epath.Path:
     already_there = f"{path}: expected a trial that is not there yet, got a finished one"
     if path.exists():
         raise FileExistsError(already_there)
-    metadata = _json_bytes(path / METADATA_FILE, _metadata(trial))
-    payload = tfrecord.encode_columns(_columns(trial, metadata))
+    metadata = json_bytes(path / METADATA_FILE, metadata_of(trial))
+    payload = encode_trial(trial, metadata)
     beside = folder / f".{trial.trial_id}.partial-{uuid.uuid4().hex}"
     beside.mkdir(parents=True)
     try:
@@ -139,45 +151,85 @@ def read_trial(path: PathLike) -> TrialRecord:
         Damaged: if a file is missing, cut or changed.
     """
     folder = epath.Path(path)
-    raw, metadata = _read_json(folder / METADATA_FILE)
-    _check_metadata(folder, metadata)
-    return TrialRecord(
-        trial_id=metadata["trial_id"],
-        parameters=metadata["parameters"],
-        status=metadata["status"],
-        steps=metadata["steps"],
-        curve=_read_curve(folder / MEASUREMENTS_FILE, metadata["trial_id"], raw),
-        **{name: metadata.get(name) for name in _OPTIONAL},
-    )
+    with _naming(folder / METADATA_FILE):
+        raw = (folder / METADATA_FILE).read_bytes()
+        metadata = decode_object(raw)
+        check_metadata(metadata, folder.name)
+    with _naming(folder / MEASUREMENTS_FILE):
+        payloads = list(tfrecord.read_records(folder / MEASUREMENTS_FILE))
+        if len(payloads) != 1:
+            raise Damaged(WHERE, f"expected one record, got {len(payloads)}")
+        copy, trial_id, curve = decode_trial(payloads[0])
+        if copy != raw:
+            raise Damaged(WHERE, f"expected the copy of {METADATA_FILE} in it to equal that file")
+        if trial_id != metadata["trial_id"]:
+            raise Damaged(WHERE, f"expected the measurements of trial {folder.name}")
+    return trial_of(metadata, curve)
+
+
+def each_trial(
+    study_dir: PathLike, skipped: Container[int] = ()
+) -> Iterator[tuple[epath.Path, TrialRecord | Damaged]]:
+    """All trials of a study, in either form, with what cannot be read.
+
+    Args:
+        study_dir: the study's folder.
+        skipped: ids of trials that are not wanted, and not read where they are folders.
+
+    Returns:
+        For each trial its folder, or the file of a packed study, and the trial or what is wrong
+        with it. Where both forms hold a trial, the folder counts.
+    """
+    folder = epath.Path(study_dir)
+    names = _trial_names(folder)
+    for name in names:
+        if int(name) in skipped:
+            continue
+        try:
+            yield folder / name, read_trial(folder / name)
+        except Damaged as error:
+            yield folder / name, error
+    path = folder / packed.PACKED_FILE
+    for trial in packed.read_trials(path):
+        is_there = isinstance(trial, TrialRecord) and (
+            str(trial.trial_id) in names or trial.trial_id in skipped
+        )
+        if not is_there:
+            yield path, trial
 
 
 def finished_trial_ids(study_dir: PathLike) -> set[int]:
-    """The ids of the trials that are there; whether one is whole `read_trial` tells."""
-    return {int(name) for name in _trial_names(epath.Path(study_dir))}
+    """The ids of the trials that are there; `read_trial` tells whether a folder is whole."""
+    folder = epath.Path(study_dir)
+    packed_trials = packed.read_trials(folder / packed.PACKED_FILE)
+    ids = {trial.trial_id for trial in packed_trials if isinstance(trial, TrialRecord)}
+    return ids | {int(name) for name in _trial_names(folder)}
 
 
-def read_study(study_dir: PathLike) -> StudyRecord:
+def read_study(study_dir: PathLike, *, as_written: bool = False) -> StudyRecord:
     """Reads all of a study that is whole.
 
     Args:
         study_dir: the study's folder.
+        as_written: give the trials as their files have them, and not as the study's settings
+            complete them (`schema.completed_trial`).
 
     Returns:
         The study. What is damaged is left out and named in `damaged`; where that is `study.json`,
         `settings` is empty.
     """
-    folder = epath.Path(study_dir)
     settings: dict[str, Any] = {}
     trials, damaged = [], []
     try:
-        settings = _read_settings(folder)
+        settings = _read_settings(epath.Path(study_dir))
     except Damaged as error:
         damaged.append(str(error))
-    for name in _trial_names(folder):
-        try:
-            trials.append(read_trial(folder / name))
-        except Damaged as error:
-            damaged.append(str(error))
+    for _, trial in each_trial(study_dir):
+        if isinstance(trial, Damaged):
+            damaged.append(str(trial))
+        else:
+            trials.append(trial if as_written else completed_trial(trial, settings))
+    trials.sort(key=lambda trial: trial.trial_id)
     return StudyRecord(settings, tuple(trials), tuple(damaged))
 
 
@@ -243,102 +295,49 @@ def _trial_names(study_dir: epath.Path) -> list[str]:
 
 def _read_settings(study_dir: epath.Path) -> dict[str, Any]:
     path = study_dir / STUDY_FILE
-    _, settings = _read_json(path)
-    for name in ("dataset", "model", "optimizer"):
-        if not isinstance(settings.get(name), str):
-            raise Damaged(path, f"expected a string {name!r}, got {settings.get(name)!r}")
-    batch_size, match = settings.get("batch_size"), _STUDY_NAME.fullmatch(study_dir.name)
-    if not _is_count(batch_size) or (match and int(match[1]) != batch_size):
-        raise Damaged(path, f"expected the folder's 'batch_size', got {batch_size!r}")
+    with _naming(path):
+        settings = decode_object(path.read_bytes())
+        check_settings(settings, study_dir.name)
     return settings
 
 
-def _read_json(path: epath.Path) -> tuple[bytes, dict[str, Any]]:
-    """A JSON file's bytes and the object in it."""
+def check_settings(settings: dict[str, Any], name: str) -> None:
+    """Raises unless an object can be the settings of a study.
+
+    Args:
+        settings: what a `study.json` holds.
+        name: of the study's folder.
+
+    Raises:
+        Damaged: saying what was expected.
+    """
+    for key in ("dataset", "model", "optimizer"):
+        if not isinstance(settings.get(key), str):
+            raise Damaged(WHERE, f"expected a string {key!r}, got {settings.get(key)!r}")
+    if not isinstance(settings.get("fixed_parameters", {}), dict):
+        raise Damaged(WHERE, "expected an object as 'fixed_parameters'")
+    batch_size, match = settings.get("batch_size"), _STUDY_NAME.fullmatch(name)
+    if not _is_count(batch_size) or (match and int(match[1]) != batch_size):
+        raise Damaged(WHERE, f"expected the folder's 'batch_size', got {batch_size!r}")
+
+
+@contextlib.contextmanager
+def _naming(path: epath.Path) -> Iterator[None]:
+    """Whatever cannot be read is `path`."""
     try:
-        data = path.read_bytes()
-        value = json.loads(data)
+        yield
     except OSError as error:
         raise Damaged(path, f"cannot be read ({error.strerror or error})") from None
-    except (ValueError, RecursionError) as error:
-        raise Damaged(path, f"is not JSON ({error})") from None
-    if not isinstance(value, dict):
-        raise Damaged(path, f"expected an object, got {type(value).__name__}")
-    return data, value
-
-
-def _check_metadata(path: epath.Path, metadata: dict[str, Any]) -> None:
-    trial_id = metadata.get("trial_id")
-    expected = {
-        "trial_id": (
-            _is_count(trial_id) and str(trial_id) == path.name,
-            "the folder's number",
-        ),
-        "parameters": (isinstance(metadata.get("parameters"), dict), "an object"),
-        "status": (metadata.get("status") in STATUSES, f"one of {', '.join(STATUSES)}"),
-        "steps": (_is_count(metadata.get("steps")), "a whole number >= 0"),
-        **{name: (_is_count(metadata.get(name, 0)), "a whole number >= 0") for name in _OPTIONAL},
-    }
-    for name, (fits, what) in expected.items():
-        if not fits:
-            raise Damaged(
-                path / METADATA_FILE, f"{name}: expected {what}, got {metadata.get(name)!r}"
-            )
-
-
-def _read_curve(path: epath.Path, trial_id: int, metadata: bytes) -> Curve:
-    try:
-        payloads = list(tfrecord.read_records(path))
-    except OSError as error:
-        raise Damaged(path, f"cannot be read ({error.strerror or error})") from None
-    if len(payloads) != 1:
-        raise Damaged(path, f"expected one record, got {len(payloads)}")
-    try:
-        columns: dict[str, Any] = tfrecord.decode_columns(payloads[0])
     except Damaged as error:
         raise Damaged(path, error.reason) from None
-    if columns.pop("metadata", None) != [metadata]:
-        raise Damaged(path, f"expected the copy of {METADATA_FILE} in it to equal that file")
-    if np.asarray(columns.pop("trial_id", None)).tolist() != [trial_id]:
-        raise Damaged(path, f"expected the measurements of trial {trial_id}")
-    steps = columns.pop("step", None)
-    if not _fits(steps, np.int64, steps):
-        raise Damaged(path, "expected a column of int64 'step'")
-    for name, values in columns.items():
-        if not _fits(values, np.float32, steps):
-            raise Damaged(path, f"expected a float32 per step in {name!r}")
-    return Curve(steps, columns)
 
 
-def _fits(values: Any, dtype: Any, steps: Any) -> bool:
-    return isinstance(values, np.ndarray) and values.dtype == dtype and len(values) == len(steps)
+def json_bytes(path: PathLike, value: Any) -> bytes:
+    """A value as `write_json` writes it.
 
-
-def _metadata(trial: TrialRecord) -> dict[str, Any]:
-    optional = {name: getattr(trial, name) for name in _OPTIONAL}
-    return {
-        "parameters": dict(trial.parameters),
-        "status": trial.status,
-        "steps": trial.steps,
-        "trial_id": trial.trial_id,
-        **{name: value for name, value in optional.items() if value is not None},
-    }
-
-
-def _columns(trial: TrialRecord, metadata: bytes) -> dict[str, tfrecord.Column]:
-    columns: dict[str, tfrecord.Column] = {
-        "metadata": [metadata],
-        "trial_id": np.array([trial.trial_id]),
-        "step": np.asarray(trial.curve.steps, np.int64),
-    }
-    for name, values in trial.curve.metrics.items():
-        values = np.asarray(values, np.float32)
-        # One of the many NaNs, so that equal curves are equal bytes.
-        columns[name] = np.where(np.isnan(values), np.float32(np.nan), values)
-    return columns
-
-
-def _json_bytes(path: epath.Path, value: Any) -> bytes:
+    Raises:
+        UserError: naming the file, if a number is not finite.
+    """
     try:
         text = json.dumps(value, sort_keys=True, indent=2, allow_nan=False, default=_plain)
     except ValueError:

@@ -53,8 +53,13 @@ def write_records(path: os.PathLike[str] | str, payloads: Iterable[bytes]) -> No
     """
     with epath.Path(path).open("wb") as file:
         for payload in payloads:
-            length = _LENGTH.pack(len(payload))
-            file.write(b"".join((length, _checksum(length), payload, _checksum(payload))))
+            file.write(frame(payload))
+
+
+def frame(payload: bytes) -> bytes:
+    """One record of a TFRecord file."""
+    length = _LENGTH.pack(len(payload))
+    return b"".join((length, _checksum(length), payload, _checksum(payload)))
 
 
 def read_records(path: os.PathLike[str] | str) -> Iterator[bytes]:
@@ -67,21 +72,41 @@ def read_records(path: os.PathLike[str] | str) -> Iterator[bytes]:
         Damaged: at the first record that is cut or whose checksums do not fit, after all whole
             records before it were given.
     """
+    for payload in read_each_record(path):
+        if isinstance(payload, Damaged):
+            raise payload
+        yield payload
+
+
+def read_each_record(path: os.PathLike[str] | str) -> Iterator[bytes | Damaged]:
+    """Yields the payload of each record of a TFRecord file, and what is wrong in its place.
+
+    Args:
+        path: the file.
+
+    Returns:
+        Payloads; a `Damaged` for each record whose data do not fit their checksum, and one at the
+        end where the rest cannot be told into records.
+    """
     data = epath.Path(path).read_bytes()
     start, count = 0, 0
     while start < len(data):
         head = data[start : start + _HEADER_SIZE]
         if len(head) < _HEADER_SIZE:
-            raise Damaged(path, f"record {count} is cut off", count)
+            yield Damaged(path, f"record {count} is cut off", count)
+            return
         if _checksum(head[: _LENGTH.size]) != head[_LENGTH.size :]:
-            raise Damaged(path, f"record {count}: wrong checksum of its length", count)
+            yield Damaged(path, f"record {count}: wrong checksum of its length", count)
+            return
         middle = start + _HEADER_SIZE + _LENGTH.unpack_from(head)[0]
         payload, end = data[start + _HEADER_SIZE : middle], middle + _CHECKSUM.size
         if end > len(data):
-            raise Damaged(path, f"record {count} is cut off", count)
-        if _checksum(payload) != data[middle:end]:
-            raise Damaged(path, f"record {count}: wrong checksum of its data", count)
-        yield payload
+            yield Damaged(path, f"record {count} is cut off", count)
+            return
+        if _checksum(payload) == data[middle:end]:
+            yield payload
+        else:
+            yield Damaged(path, f"record {count}: wrong checksum of its data", count)
         start, count = end, count + 1
 
 
@@ -105,7 +130,10 @@ def encode_columns(columns: Mapping[str, Column]) -> bytes:
         kind, plain = _kind_and_values(name, values)
         values_list = getattr(feature, kind)
         values_list.SetInParent()  # An empty column keeps its kind.
-        values_list.value.extend(plain)
+        if isinstance(plain, bytes):
+            values_list.MergeFromString(plain)
+        else:
+            values_list.value.extend(plain)
     return example.SerializeToString(deterministic=True)
 
 
@@ -130,10 +158,10 @@ def _checksum(data: bytes) -> bytes:
     return _CHECKSUM.pack(((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF)
 
 
-def _kind_and_values(name: str, values: Column) -> tuple[str, list[Any]]:
+def _kind_and_values(name: str, values: Column) -> tuple[str, list[Any] | bytes]:
     if isinstance(values, np.ndarray) and values.ndim == 1:
         if values.dtype.kind == "f":
-            return "float_list", values.astype(np.float32).tolist()
+            return "float_list", _packed_floats(values)
         if values.dtype.kind in "iu":
             return "int64_list", values.astype(np.int64).tolist()
     elif isinstance(values, list) and all(isinstance(value, bytes) for value in values):
@@ -144,12 +172,34 @@ def _kind_and_values(name: str, values: Column) -> tuple[str, list[Any]]:
     )
 
 
+def _packed_floats(values: np.ndarray) -> bytes:
+    """A serialized `FloatList`: several times as fast as handing over its values one by one."""
+    data = values.astype("<f4").tobytes()
+    return b"\x0a" + _varint(len(data)) + data if data else b""
+
+
+def _unpacked_floats(float_list: Any) -> np.ndarray:
+    """The inverse; the values are the end of the message."""
+    float_list.DiscardUnknownFields()
+    data, count = float_list.SerializeToString(), len(float_list.value)
+    return np.frombuffer(data, "<f4", count, len(data) - 4 * count).astype(np.float32)
+
+
+def _varint(value: int) -> bytes:
+    """A length as protobuf writes it: seven bits a byte, the lowest first."""
+    parts = bytearray()
+    while value > 0x7F:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*parts, value])
+
+
 def _column(feature: Any) -> Column:
     kind = feature.WhichOneof("kind")
     if kind == "bytes_list":
         return list(feature.bytes_list.value)
     if kind == "float_list":
-        return np.array(feature.float_list.value, np.float32)
+        return _unpacked_floats(feature.float_list)
     if kind == "int64_list":
         return np.array(feature.int64_list.value, np.int64)
     raise ValueError("a feature without values")
