@@ -18,7 +18,8 @@ from data_parallelism.locks import locked
 from data_parallelism.records import store
 from data_parallelism.shards import SECONDS_BETWEEN_LOOKS, Shard, SharedStudy
 from data_parallelism.status import StatusWriter
-from data_parallelism.study import CHECKPOINT_SECONDS, Study, plan_on_disk
+from data_parallelism.study import CHECKPOINT_SECONDS, Study
+from data_parallelism.study_file import plan_on_disk
 from data_parallelism.workload import Workload
 
 EVENT_TIMEOUT_SECONDS = 1.0

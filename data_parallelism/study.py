@@ -7,7 +7,6 @@ trials, and every record, is the same whatever order the events come in.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +16,6 @@ from etils import epath
 
 from data_parallelism import checkpoints, race
 from data_parallelism.checkpoints import Checkpoint
-from data_parallelism.errors import UserError
 from data_parallelism.groups import (
     Checkpoints,
     Group,
@@ -29,16 +27,13 @@ from data_parallelism.groups import (
 from data_parallelism.plan import Plan
 from data_parallelism.records import store
 from data_parallelism.records.schema import COMPLETE, INFEASIBLE, Curve, TrialRecord
-from data_parallelism.version import RESULTS_VERSION
+from data_parallelism.study_file import refuse_other_settings, study_settings
 from data_parallelism.workload import RACE, Workload
 
 MAX_TRIALS_PER_WANTED = 12
 # Share of a budget after which a race usually stops, to tell the time left before it is known.
 TYPICAL_RACE = 0.3
 CHECKPOINT_SECONDS = 300.0
-# Settings that may differ when a study is gone on with: they change which trials are run, or say
-# on what they were run, but no trial's outcome is defined by them.
-MAY_CHANGE = ("horizon", "num_trials", "group_width", "num_threads", "instruction_set", "versions")
 
 
 class Study:
@@ -319,7 +314,7 @@ class Study:
         old: dict[str, Any] | None = None
         if path.exists():
             old = store.read_json(path)
-            _refuse_other_settings(old, self.settings, path)
+            refuse_other_settings(old, self.settings, path)
             self.settings["horizon"] = old["horizon"]
             self.settings["group_width"] = old["group_width"]
             self.settings["num_trials"] = max(old["num_trials"], self.settings["num_trials"])
@@ -378,63 +373,3 @@ def trial_record(
         stopped_at=horizon if horizon is not None and horizon < train_steps else None,
         last_finite_step=last_finite if has_diverged else None,
     )
-
-
-def plan_on_disk(folder: epath.Path) -> Plan:
-    """The plan by which the study in a folder was run."""
-    settings = store.read_json(folder / "study.json")
-    names = ("device", "precision", "num_threads", "instruction_set", "versions")
-    facts = {name: settings.get(name) for name in names}
-    return Plan(
-        estimator=settings.get("estimator", ""),
-        width=settings.get("group_width", 1),
-        max_open_groups=1,
-        group_bytes=0,
-        platform={**facts, "results_version": RESULTS_VERSION},
-    )
-
-
-def study_settings(workload: Workload, batch_size: int, seed: int, plan: Plan) -> dict[str, Any]:
-    """What `study.json` holds: the published keys, and all that a result depends on."""
-    space = workload.space_at(batch_size)
-    published = {
-        "batch_size": batch_size,
-        "dataset": workload.dataset.name,
-        "early_stopping": False,
-        "model": workload.model_name,
-        "optimizer": workload.optimizer,
-        "parameter_configs": {n: p.to_published() for n, p in space.parameters.items()},
-        "train_steps": workload.budget.train_steps(batch_size),
-    }
-    ours = {
-        "goal": dataclasses.asdict(workload.goal),
-        "num_trials": workload.num_trials,
-        "stop_rule": workload.stop_rule,
-        "horizon": None,
-        "seed": seed,
-        "revision": workload.revision,
-        "measurement_ratio": workload.measurement_ratio,
-        "train_size": workload.dataset.sizes["train"],
-        "estimator": plan.estimator,
-        "group_width": plan.width,
-        "workload": workload.description(),
-    }
-    return {**published, **ours, **plan.platform}
-
-
-def _refuse_other_settings(
-    old: Mapping[str, Any], new: Mapping[str, Any], path: epath.Path
-) -> None:
-    may_change = set(MAY_CHANGE)
-    if RACE in (old.get("stop_rule"), new["stop_rule"]):
-        may_change.discard("num_trials")  # The horizon depends on it.
-    differing = [
-        f"{name}: {old.get(name)!r} there, {new.get(name)!r} now"
-        for name in sorted(old.keys() | new.keys())
-        if name not in old or (name not in may_change and old[name] != new.get(name))
-    ]
-    if differing:
-        raise UserError(
-            f"{path}: expected a study with the same settings, got other ones "
-            f"({'; '.join(differing)}); name another --records_dir"
-        )
