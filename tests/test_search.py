@@ -156,6 +156,8 @@ def test_the_published_layout():
     assert AXES["fixed"].to_published() == {"feasible_points": [0.25], "type": "DISCRETE"}
     unscaled = {"min_value": 1.0, "max_value": 2.0, "scale": "", "type": "DOUBLE"}
     assert Metaparameter.from_published(unscaled) == Metaparameter("linear", (1.0, 2.0))
+    one_value = {"min_value": 0.01, "max_value": 0.01, "scale": "LOG_SCALE", "type": "DOUBLE"}
+    assert Metaparameter.from_published(one_value) == Metaparameter("fixed", (0.01,))
 
 
 @pytest.mark.parametrize(

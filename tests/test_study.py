@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 import unittest.mock
 
 import numpy as np
@@ -21,6 +22,8 @@ from fake_trials import (
     toy_workload,
 )
 
+from data_parallelism.archive.to_published import convert_to_published
+from data_parallelism.archive.to_records import convert_to_records
 from data_parallelism.cadence import measurement_steps
 from data_parallelism.errors import UserError
 from data_parallelism.records import store
@@ -133,6 +136,21 @@ def test_a_study_that_is_stopped_again_and_again_trains_no_step_twice(number, tm
     assert_as_expected(study, courses)
     assert files_in(tmp_path / "stopped") == files_in(tmp_path / "whole")
     assert set(estimator.trained.values()) <= {1}
+
+
+def test_a_study_that_was_packed_is_gone_on_with(tmp_path):
+    workload, courses, rng = random_case(0, BUDGET)
+    place = pathlib.Path("toy", "fc", "sgd", "2")
+    begun = dataclasses.replace(workload, num_trials=2)
+    statuses = run(begun, courses, rng, tmp_path / "own" / place).statuses
+    convert_to_published(tmp_path / "own", tmp_path / "published")
+    convert_to_records(tmp_path / "published", tmp_path / "packed", is_published=False)
+    folder = tmp_path / "packed" / place
+    study = run(dataclasses.replace(workload, num_trials=9), courses, rng, folder)
+    assert_as_expected(study, courses)
+    trained = {int(path.name) for path in folder.iterdir() if path.name.isdecimal()}
+    assert trained == study.statuses.keys() - statuses.keys()
+    assert len(trained) >= 7
 
 
 def test_a_race_that_is_killed_keeps_the_trials_that_wait_for_its_horizon(tmp_path):

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.live import Live
+from rich.text import Text
 
 from data_parallelism.archive.summary import Summary
 
@@ -47,7 +48,7 @@ class ProgressDisplay:
         self._shown_at = now
         text = _text(summary, now - self._start)
         if self._live:
-            self._live.update(text, refresh=True)
+            self._live.update(Text(text), refresh=True)
         else:
             print(text, file=self._console.file, flush=True)
 

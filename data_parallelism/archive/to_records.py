@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 
@@ -54,7 +55,8 @@ def convert_to_records(
     if not path.exists():
         raise UserError(f"{path}: expected an archive or a folder, found none")
     if is_published and not path.is_dir():
-        streams.check_sha256(path, ARCHIVE_SHA256)
+        with _reading(path):
+            streams.check_sha256(path, ARCHIVE_SHA256)
     summary = Summary(num_bytes=0 if path.is_dir() else path.stat().length)
     limits = limits or Limits()
     with (
@@ -73,10 +75,21 @@ def convert_to_records(
 
 
 def _entries(path: epath.Path, cores: int, summary: Summary, limits: Limits) -> Iterator[Entry]:
-    if path.is_dir():
-        yield from folder_entries(path, limits)
-        return
-    with streams.open_archive(path, cores, limits.file_bytes) as reader:
-        for entry in tar_entries(reader, path, limits):
-            summary.num_decoded = reader.num_decoded
-            yield entry
+    with _reading(path):
+        if path.is_dir():
+            yield from folder_entries(path, limits)
+            return
+        with streams.open_archive(path, cores, limits.file_bytes) as reader:
+            for entry in tar_entries(reader, path, limits):
+                summary.num_decoded = reader.num_decoded
+                yield entry
+
+
+@contextlib.contextmanager
+def _reading(path: epath.Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"{error.filename or path}: cannot be read ({error.strerror or error})"
+        ) from None

@@ -44,6 +44,22 @@ def test_four_of_five_on_one_side(positions, expected, axis):
     assert flagged(positions, axis) == expected
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1e-9, 1e-5, 1e-5, 1e-4, 0.1], {"learning_rate": "low"}),  # Beyond the range.
+        ([0.0, -1.0, 0.0, 0.0, 0.0], {"learning_rate": "low"}),
+        ([1.5] * 5, {"learning_rate": "high"}),
+        ([None, 1e-4, 1e-4, 1e-4, 1e-4], {}),
+        (["1e-4"] * 5, {}),
+    ],
+)
+def test_values_that_published_trials_may_have(values, expected):
+    best = [trial(i, value) for i, value in enumerate(values)]
+    assert edges.edges(best, {"learning_rate": LOG}) == expected
+    assert edges.edges(best, {"end_learning_rate_factor": LOG}) == {}
+
+
 def test_zero_is_no_edge():
     axis = Metaparameter("reverse_log", (0.0, 0.999))
     assert flagged([0.0, 0.01, 0.02, 0.03, 0.04], axis) == {}

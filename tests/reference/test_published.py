@@ -1,0 +1,57 @@
+"""The published studies: as many as the summary of the archive counts."""
+
+import collections
+import re
+
+import pytest
+
+from data_parallelism.reference.published import (
+    ARCHIVE_SHA256,
+    FIXED_METAPARAMETERS,
+    published_studies,
+    published_workloads,
+)
+
+
+def test_studies_and_trials_are_as_many_as_published():
+    studies = published_studies()
+    counts = sum((collections.Counter(s.counts) for s in studies.values()), collections.Counter())
+    assert (len(studies), len(published_workloads())) == (454, 35)
+    assert counts == {"COMPLETE": 108_194, "INCOMPLETE": 43_508, "INFEASIBLE": 42_697}
+
+
+def test_each_workload_has_studies_and_a_goal():
+    named = {study.workload.name for study in published_studies().values()}
+    assert named == set(published_workloads())
+    for workload in published_workloads().values():
+        is_precise = workload.goal.metric == "val/average_precision"
+        assert workload.goal.direction == ("maximize" if is_precise else "minimize")
+        assert workload.num_trials in (None, 50, 100)
+
+
+def test_every_study_has_the_trials_that_count():
+    short = [
+        study.name
+        for study in published_studies().values()
+        if study.workload.num_trials and study.counts["COMPLETE"] < study.workload.num_trials
+    ]
+    assert short == []
+
+
+@pytest.mark.parametrize(
+    ("workload", "goal", "num_trials"),
+    [
+        ("open_images_v4/resnet_50/nesterov_momentum", 0.31, 100),
+        ("common_crawl/transformer_base/nesterov_momentum", 3.9, 50),
+        ("mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum", 0.02, 100),
+        ("solution_quality/fashion_mnist/simple_cnn_base/nesterov_momentum", 0.1, None),
+    ],
+)
+def test_goals(workload, goal, num_trials):
+    found = published_workloads()[workload]
+    assert (found.goal.threshold, found.num_trials) == (goal, num_trials)
+
+
+def test_other_facts_name_workloads_of_the_archive():
+    assert set(FIXED_METAPARAMETERS) <= set(published_workloads())
+    assert re.fullmatch("[0-9a-f]{64}", ARCHIVE_SHA256)
