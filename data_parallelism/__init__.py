@@ -7,7 +7,7 @@ binaries `dp-train`, `dp-analyze` and `dp-prepare` do the same from gin files an
 import sys
 import types
 
-from data_parallelism.analysis.answer import Answer, analyze
+from data_parallelism.analysis import Answer, analyze
 from data_parallelism.errors import UserError
 from data_parallelism.runner import run_studies, run_study
 from data_parallelism.search import Metaparameter, SearchSpace

@@ -8,16 +8,12 @@ perfect scaling ends, and the largest batch size that is still useful. `dp-analy
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from absl import flags
 
 from data_parallelism import cli
-from data_parallelism.analysis import analyze, tables
-from data_parallelism.errors import UserError
-
-FORMATS = {"table": tables.format_table, "json": tables.format_json, "csv": tables.format_csv}
+from data_parallelism.analysis import analyze, presentation
 
 _RECORDS_DIR = flags.DEFINE_string(
     "records_dir", None, "Folder of records, as train writes it.", required=True
@@ -25,11 +21,13 @@ _RECORDS_DIR = flags.DEFINE_string(
 _FORMAT = flags.DEFINE_enum(
     "format",
     "table",
-    list(FORMATS),
-    "table: to read. json: one object per workload, indented if there is one workload, one per "
-    "line (JSON Lines) if there are several. csv: one row per workload and batch size.",
+    list(presentation.FORMATS),
+    "table: to read. json: one object per workload and goal, indented if there is one, one per "
+    "line (JSON Lines) if there are several. csv: one row per workload, goal and batch size.",
 )
-_GOAL = flags.DEFINE_float("goal", None, "Another threshold for the metric than the studies' own.")
+_GOAL = flags.DEFINE_list(
+    "goal", None, "Another threshold for the metric than the studies' own, or several: 0.05,0.03."
+)
 _GOAL_METRIC = flags.DEFINE_string(
     "goal_metric",
     None,
@@ -41,6 +39,39 @@ _NUM_TRIALS = flags.DEFINE_integer(
     "How many COMPLETE trials of each study count, by id; by default as many as it was to have.",
     lower_bound=1,
 )
+_HEURISTICS = flags.DEFINE_bool(
+    "heuristics",
+    False,
+    "Also show in the table what linear, square root and constant scaling of the learning rate "
+    "would have cost. JSON and the report hold it anyway.",
+)
+_BASE_BATCH_SIZE = flags.DEFINE_integer(
+    "base_batch_size",
+    None,
+    "Whose learning rate the heuristics scale; by default the smallest that reached the goal.",
+    lower_bound=1,
+)
+_SECONDS_PER_STEP = flags.DEFINE_string(
+    "seconds_per_step",
+    None,
+    "Also tell the time to the goal: `measured`, from what the studies took, or a CSV file with "
+    "the columns batch_size,num_devices,seconds_per_step.",
+)
+_PRICE = flags.DEFINE_float(
+    "price_per_device_hour", None, "Also tell the time to the goal and its cost, in any currency."
+)
+_COMPARE = flags.DEFINE_bool(
+    "compare",
+    False,
+    "Lay workloads, or goals, side by side instead of one after another, with the curves that the "
+    "paper's figures show of them.",
+)
+_NORMALIZE_AT = flags.DEFINE_integer(
+    "normalize_at",
+    None,
+    "The batch size at which all curves that are compared are 1; by default the smallest common.",
+    lower_bound=1,
+)
 _REPORT = flags.DEFINE_string("report", None, "Also write a report in HTML to this file.")
 _PLOT = flags.DEFINE_string("plot", None, "Also draw the curve to this .png, .svg or .pdf file.")
 
@@ -49,24 +80,21 @@ def main(argv: Sequence[str]) -> None:
     """Prints the answers."""
     del argv
     answers = analyze(
-        _RECORDS_DIR.value, _GOAL.value, metric=_GOAL_METRIC.value, num_trials=_NUM_TRIALS.value
+        _RECORDS_DIR.value,
+        presentation.parse_goals(_GOAL.value),
+        metric=_GOAL_METRIC.value,
+        num_trials=_NUM_TRIALS.value,
+        base_batch_size=_BASE_BATCH_SIZE.value,
+        seconds_per_step=_SECONDS_PER_STEP.value,
+        price_per_device_hour=_PRICE.value,
     )
-    print(FORMATS[_FORMAT.value](answers))
-    if _FORMAT.value == "csv":
-        for line in (line for answer in answers for line in answer.left_out):
-            print(f"left out: {line}", file=sys.stderr)
-    if _REPORT.value is not None:
-        from data_parallelism.analysis.report import write_report
-
-        write_report(answers, _REPORT.value)
-        print(f"report: {_REPORT.value}", file=sys.stderr)
-    if _PLOT.value is not None:
-        from data_parallelism.analysis.figures import draw_steps_to_result
-
-        if len(answers) > 1:
-            raise UserError(f"--plot: expected records of one workload, got {len(answers)}")
-        draw_steps_to_result(answers[0], _PLOT.value)
-        print(f"plot: {_PLOT.value}", file=sys.stderr)
+    others = {"heuristics": _HEURISTICS.value}
+    if _REPORT.value is None:
+        others |= {flag.name: flag.value for flag in (_SECONDS_PER_STEP, _PRICE)}
+    comparison = presentation.compared(answers, _COMPARE.value, _NORMALIZE_AT.value, others)
+    show_heuristics = _HEURISTICS.value
+    presentation.print_answers(answers, comparison, _FORMAT.value, show_heuristics=show_heuristics)
+    presentation.write_files(answers, comparison, _REPORT.value, _PLOT.value)
 
 
 def run() -> None:

@@ -9,6 +9,7 @@ two newest are kept: where one is damaged, the other serves. Imports no TensorFl
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 import uuid
@@ -97,8 +98,11 @@ def load(folder: epath.Path) -> tuple[Checkpoint | None, list[str]]:
 
 def remove(folder: epath.Path) -> None:
     """Removes the checkpoints of a group, or of a whole study, if there are any."""
-    if folder.exists():
-        folder.rmtree()
+    for _ in range(3):  # Another host may remove it, too, or still put something into it.
+        with contextlib.suppress(OSError):
+            if folder.exists():
+                folder.rmtree()
+            return
 
 
 def group_dirs(study_dir: epath.Path) -> list[epath.Path]:

@@ -95,6 +95,7 @@ def train(
     seed: int,
     num_workers: int | None,
     checkpoint_seconds: float,
+    shard: str | None,
     config: str,
 ) -> int:
     """Runs all studies in local processes and shows their progress."""
@@ -102,6 +103,7 @@ def train(
     from data_parallelism.executors.processes import default_num_workers
     from data_parallelism.progress import ProgressDisplay
     from data_parallelism.runner import run_studies
+    from data_parallelism.shards import Shard
 
     if not records_dir:
         raise UserError("--records_dir: expected a folder for the records, got none")
@@ -109,6 +111,7 @@ def train(
         raise UserError(f"--num_workers: expected a number >= 1, got {num_workers}")
     if not checkpoint_seconds > 0:
         raise UserError(f"--checkpoint_seconds: expected seconds > 0, got {checkpoint_seconds:g}")
+    part = None if shard is None else Shard.parse(shard)
     try:
         epath.Path(records_dir).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -131,6 +134,7 @@ def train(
                 on_change=display.update,
                 config=config,
                 checkpoint_seconds=checkpoint_seconds,
+                shard=part,
             )
         except (WorkerLost, OSError) as error:
             print(f"dp-train: {error}; {GO_ON}", file=sys.stderr)

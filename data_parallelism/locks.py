@@ -12,6 +12,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import socket
 import threading
 import time
@@ -22,6 +23,7 @@ from typing import Any
 from etils import epath
 
 from data_parallelism.errors import UserError
+from data_parallelism.records import store
 
 LOCK_FILE = ".lock"
 BEAT_SECONDS = 5.0
@@ -64,13 +66,18 @@ class Owner:
 
 
 @contextlib.contextmanager
-def locked(folders: Iterable[epath.Path]) -> Iterator[Locks]:
+def locked(folders: Iterable[epath.Path], part: str = "", peers: str = "") -> Iterator[Locks]:
     """Holds the locks of study folders; they are created where they are missing.
+
+    Args:
+        folders: of the studies.
+        part: of them that the run works at, such as `"-2-of-4"`; all if empty.
+        peers: what the names of parts that others may hold meanwhile end with, such as `"-of-4"`.
 
     Raises:
         UserError: another run that is alive holds one of them.
     """
-    locks = Locks(Owner.of_this_process())
+    locks = Locks(Owner.of_this_process(), part, peers)
     try:
         for folder in folders:
             locks.take(folder)
@@ -80,10 +87,10 @@ def locked(folders: Iterable[epath.Path]) -> Iterator[Locks]:
         locks.release()
 
 
-def owner_of(folder: epath.Path) -> Owner | None:
-    """The run that holds a folder's lock, alive or dead, or None."""
-    found = _read(folder / LOCK_FILE)
-    return found[0] if found else None
+def owners_of(folder: epath.Path) -> list[Owner]:
+    """The runs that hold a folder's locks, alive or dead."""
+    found = map(_read, sorted(_lock_files(folder)))
+    return [entry[0] for entry in found if entry]
 
 
 class Locks:
@@ -91,10 +98,14 @@ class Locks:
 
     Args:
         owner: in whose name.
+        part: see `locked`.
+        peers: see `locked`.
     """
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Owner, part: str = "", peers: str = "") -> None:
         self._owner = owner
+        self._part = part
+        self._peers = peers
         self._paths: list[epath.Path] = []
         self._beats = 0
         self._is_over = threading.Event()
@@ -104,13 +115,14 @@ class Locks:
     def take(self, folder: epath.Path) -> None:
         """Takes the lock of a folder, from a dead owner if need be."""
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / LOCK_FILE
-        found = _read(path)
-        if found is not None:
-            _refuse_living(path, *found)
+        path = folder / f"{LOCK_FILE}{self._part}"
+        for other in _lock_files(folder):
+            is_peer = self._peers and other.name.endswith(self._peers) and other != path
+            if not is_peer and (found := _read(other)):
+                _refuse_living(other, *found)
         if path.exists():  # A dead owner's, or not whole: of two that see this, one gets it away.
             with contextlib.suppress(FileNotFoundError):
-                aside = path.with_name(f"{LOCK_FILE}.dead-{self._owner.name}")
+                aside = path.with_name(f"{path.name}.dead-{self._owner.name}")
                 path.rename(aside)
                 aside.unlink()
         _create(path, self._written_beside(path))
@@ -149,10 +161,16 @@ class Locks:
                     self._written_beside(path).replace(path)
 
     def _written_beside(self, path: epath.Path) -> epath.Path:
-        beside = path.with_name(f"{LOCK_FILE}.partial-{self._owner.name}")
+        beside = path.with_name(f"{path.name}.partial-{self._owner.name}")
         content = {**dataclasses.asdict(self._owner), "beats": self._beats}
         beside.write_text(json.dumps(content))
         return beside
+
+
+def _lock_files(folder: epath.Path) -> list[epath.Path]:
+    names = re.compile(rf"{re.escape(LOCK_FILE)}(-\d+-of-\d+)?")
+    paths = list(folder.iterdir()) if folder.is_dir() else []
+    return [path for path in paths if names.fullmatch(path.name)]
 
 
 def _refuse_living(path: epath.Path, owner: Owner, beats: int) -> None:
@@ -173,7 +191,7 @@ def _refuse_living(path: epath.Path, owner: Owner, beats: int) -> None:
 
 def _create(path: epath.Path, beside: epath.Path) -> None:
     """Gives a file its final name, unless another has it; buckets cannot tell that at once."""
-    if not isinstance(path, pathlib.Path):
+    if not store.is_local(path):
         beside.replace(path)
         return
     try:

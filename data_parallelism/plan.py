@@ -15,6 +15,7 @@ class Plan:
         estimator: `"vectorized"` or `"replicated"`.
         width: trials in a group.
         max_open_groups: how many groups a process may have on their way at once: memory bounds it.
+        group_bytes: what the state of a group takes, in memory and in a checkpoint.
         platform: device, precision, thread count, instruction set and versions: on these the last
             bits of a result depend.
     """
@@ -22,4 +23,5 @@ class Plan:
     estimator: str
     width: int
     max_open_groups: int
+    group_bytes: int
     platform: Mapping[str, Any]

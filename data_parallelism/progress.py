@@ -56,9 +56,10 @@ class ProgressDisplay:
         """A line per closed study, and one a minute for those that run."""
         now = time.monotonic()
         is_due = now - self._shown_at > SECONDS_BETWEEN_LINES
+        is_waiting = not any(study.counts()["running"] for study in studies)
         for study in studies:
             is_news = study.is_closed and study.batch_size not in self._told
-            if is_news or (is_due and study.counts()["running"]):
+            if is_news or (is_due and (is_waiting or study.counts()["running"])):
                 row = cells_of(Status.of(study))
                 cells = (f"{n} {v}" for n, v in zip(COLUMNS, row, strict=True))
                 line = "  ".join([*cells, self._time_left(studies)])

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from etils import epath
 
+from data_parallelism import space
 from data_parallelism.executors.base import Executor
 from data_parallelism.executors.serial import SerialExecutor
 from data_parallelism.groups import Group, GroupResult, Progress
 from data_parallelism.locks import locked
 from data_parallelism.records import store
+from data_parallelism.shards import SECONDS_BETWEEN_LOOKS, Shard, SharedStudy
 from data_parallelism.status import StatusWriter
-from data_parallelism.study import CHECKPOINT_SECONDS, Study, plan_on_disk
+from data_parallelism.study import CHECKPOINT_SECONDS, Study
+from data_parallelism.study_file import plan_on_disk
 from data_parallelism.workload import Workload
 
 EVENT_TIMEOUT_SECONDS = 1.0
@@ -29,6 +34,7 @@ def run_studies(
     on_change: Callable[[Sequence[Study]], None] | None = None,
     config: str | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    shard: Shard | None = None,
 ) -> list[Study]:
     """Runs a study at every batch size of a workload, or goes on with those that are there.
 
@@ -43,22 +49,33 @@ def run_studies(
         config: text of the configuration, kept as `config.gin` beside the records.
         checkpoint_seconds: between two checkpoints of a group of trials; the first comes after a
             tenth of that.
+        shard: the part of each study that this run is to do, while others do theirs; it returns
+            when all have ended.
 
     Returns:
         The studies, all closed unless the executor was told to stop.
 
     Raises:
-        UserError: `records_dir` holds a study with other settings, or one that another run is at.
+        UserError: `records_dir` holds a study with other settings, or one that another run is at;
+            or there is too little room on its disk.
     """
     if executor is None:
         executor = SerialExecutor(workload, seed)
     folders = {size: study_folder(records_dir, workload, size) for size in workload.batch_sizes}
-    with locked(folders.values()) as locks:
+    part, peers = (f"-{shard.index}-of-{shard.count}", f"-of-{shard.count}") if shard else ("", "")
+    with locked(folders.values(), part, peers) as locks:
         studies = _closed_studies(workload, seed, folders)
         if len(studies) < len(folders):
             plans = executor.plans(workload.batch_sizes)
+            closed = {study.batch_size for study in studies}
+            space.check(
+                epath.Path(records_dir),
+                workload,
+                {size: plan for size, plan in plans.items() if size not in closed},
+            )
+            make = functools.partial(SharedStudy, shard=shard) if shard else Study
             studies = [
-                Study(workload, n, seed, plans[n], folder, checkpoint_seconds)
+                make(workload, n, seed, plans[n], folder, checkpoint_seconds=checkpoint_seconds)
                 for n, folder in folders.items()
             ]
         for study in studies:
@@ -108,13 +125,16 @@ def _closed_studies(
 def _events(studies: Sequence[Study], executor: Executor) -> Iterator[None]:
     """Runs all due groups, yielding whenever something may have changed."""
     running: list[tuple[Study, Group]] = []
+    looked_at = time.monotonic()
     while True:
         for study, group in _submitted(studies, executor):
             running.append((study, group))
+        executor.rebalance()
         yield
-        if not running:
+        if not running and not _is_waiting(studies, executor):
             return
-        event = executor.next_event(EVENT_TIMEOUT_SECONDS)
+        looked_at = _look(studies, looked_at, is_idle=not running)
+        event = executor.next_event(EVENT_TIMEOUT_SECONDS) if running else None
         if event is None:
             continue
         group, report = event
@@ -130,6 +150,26 @@ def _events(studies: Sequence[Study], executor: Executor) -> Iterator[None]:
         for other, group in running:
             if other is study:
                 executor.set_limit(group, study.limit)
+
+
+def _is_waiting(studies: Sequence[Study], executor: Executor) -> bool:
+    """Whether other hosts have to finish something before it is known what is due here."""
+    is_open = any(isinstance(s, SharedStudy) and not s.is_closed for s in studies)
+    return is_open and not executor.is_stopping
+
+
+def _look(studies: Sequence[Study], looked_at: float, is_idle: bool) -> float:
+    """Looks at what other hosts have done, if it is time again; returns when it last did."""
+    shared = [s for s in studies if isinstance(s, SharedStudy) and not s.is_closed]
+    if not shared:
+        return looked_at
+    if is_idle:
+        time.sleep(EVENT_TIMEOUT_SECONDS)
+    elif time.monotonic() - looked_at < SECONDS_BETWEEN_LOOKS:
+        return looked_at
+    for study in shared:
+        study.look()
+    return time.monotonic()
 
 
 def _submitted(studies: Sequence[Study], executor: Executor) -> Iterator[tuple[Study, Group]]:

@@ -135,12 +135,11 @@ def read_status(study_dir: epath.Path) -> tuple[Status, str]:
     status = _recorded(study)
     if status.is_closed:
         return status, "complete" if status.has_all else "closed: diverges too often"
-    owner = locks.owner_of(study_dir)
-    is_running = owner is not None and not owner.is_known_dead
+    owners = [owner for owner in locks.owners_of(study_dir) if not owner.is_known_dead]
     told = _told(study_dir / RUNNING / PROGRESS_FILE, status)
-    if owner is None or not is_running:
+    if not owners:
         return dataclasses.replace(told, running=0, seconds_left=None), "stopped"
-    return told, f"running on {owner.host}, process {owner.pid}"
+    return told, "; ".join(f"running on {o.host}, process {o.pid}" for o in owners)
 
 
 def _told(path: epath.Path, recorded: Status) -> Status:

@@ -6,7 +6,7 @@ trials, and every record, is the same whatever order the events come in.
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,6 @@ from etils import epath
 
 from data_parallelism import checkpoints, race
 from data_parallelism.checkpoints import Checkpoint
-from data_parallelism.errors import UserError
 from data_parallelism.groups import (
     Checkpoints,
     Group,
@@ -28,16 +27,13 @@ from data_parallelism.groups import (
 from data_parallelism.plan import Plan
 from data_parallelism.records import store
 from data_parallelism.records.schema import COMPLETE, INFEASIBLE, Curve, TrialRecord
-from data_parallelism.version import RESULTS_VERSION
+from data_parallelism.study_file import refuse_other_settings, study_settings
 from data_parallelism.workload import RACE, Workload
 
 MAX_TRIALS_PER_WANTED = 12
 # Share of a budget after which a race usually stops, to tell the time left before it is known.
 TYPICAL_RACE = 0.3
 CHECKPOINT_SECONDS = 300.0
-# Settings that may differ when a study is gone on with: they change which trials are run, or say
-# on what they were run, but no trial's outcome is defined by them.
-MAY_CHANGE = ("horizon", "num_trials", "group_width", "num_threads", "instruction_set", "versions")
 
 
 class Study:
@@ -81,6 +77,7 @@ class Study:
         self._read_records()
         self.seconds = self._read_seconds()
         self._seed = seed
+        self._round_starts = [0]
         self._drawn = self.num_trials
         self._outcomes: dict[int, Outcome] = {}
         self._running: set[int] = set()
@@ -90,6 +87,11 @@ class Study:
         self._read_checkpoints()
         self.is_closed = False
         self._advance()
+
+    @property
+    def timing_file(self) -> str:
+        """The name of the file that says how long this run of the study took."""
+        return "timing.json"
 
     @property
     def limit(self) -> int:
@@ -147,13 +149,14 @@ class Study:
             self._running.discard(outcome.trial_id)
         self.seconds["train_seconds"] += result.train_seconds
         self.seconds["measure_seconds"] += result.measure_seconds
-        store.write_json(self.folder / "timing.json", self.seconds)
+        store.write_json(self.folder / self.timing_file, self.seconds)
         self._advance()
         self._keep_unrecorded(group, result)
 
     def note_stopped(self, group: Group) -> None:
         """A group has ended early: it is due again."""
         self._running.difference_update(group.trial_ids)
+        self._interrupted.append(group.trial_ids)
 
     def counts(self) -> dict[str, int]:
         """Trials so far: wanted, complete, infeasible, running, past the goal."""
@@ -245,11 +248,17 @@ class Study:
             if self.workload.stop_rule == RACE and self.horizon is None:
                 self._set_horizon(self._race_bound())
                 continue
-            missing = self.num_trials - list(self.statuses.values()).count(COMPLETE)
+            # Of these rounds alone, also where later ones are there: rounds never depend on timing.
+            missing = self.num_trials - self._num_complete()
             if missing <= 0 or self._drawn == self.max_trials:
                 self.is_closed = True
+                checkpoints.remove(self.folder / checkpoints.RUNNING)
             else:
+                self._round_starts.append(self._drawn)
                 self._drawn = min(self._drawn + missing, self.max_trials)
+
+    def _num_complete(self) -> int:
+        return sum(self.statuses[trial] == COMPLETE for trial in range(self._drawn))
 
     def _is_unknown(self, trial: int) -> bool:
         return trial not in self.statuses and trial not in self._outcomes
@@ -265,7 +274,9 @@ class Study:
                 record = trial_record(
                     self._outcomes[trial], self._point(trial), self.train_steps, self.horizon
                 )
-                store.write_trial(self.folder, record)
+                # Another host of the study may have been faster: the records are equal.
+                with contextlib.suppress(FileExistsError):
+                    store.write_trial(self.folder, record)
                 self._note_record(record)
 
     def _note_record(self, record: TrialRecord) -> None:
@@ -279,11 +290,9 @@ class Study:
     def _keep_unrecorded(self, group: Group, result: GroupResult) -> None:
         """Keeps what a race has not decided on yet, and nothing else of a group that has ended."""
         folder = checkpoints.group_dir(self.folder, group.trial_ids[0])
-        if self.is_closed:
-            checkpoints.remove(self.folder / checkpoints.RUNNING)
-        elif all(trial in self.statuses for trial in group.trial_ids):
+        if all(trial in self.statuses for trial in group.trial_ids):
             checkpoints.remove(folder)
-        else:
+        elif not self.is_closed:
             step = max(outcome.step for outcome in result.outcomes)
             checkpoints.save(folder, Checkpoint(step, 0, result.outcomes, {}, state=None))
 
@@ -302,17 +311,18 @@ class Study:
 
     def _continue_on_disk(self) -> None:
         path = self.folder / "study.json"
+        old: dict[str, Any] | None = None
         if path.exists():
             old = store.read_json(path)
-            _refuse_other_settings(old, self.settings, path)
+            refuse_other_settings(old, self.settings, path)
             self.settings["horizon"] = old["horizon"]
             self.settings["group_width"] = old["group_width"]
             self.settings["num_trials"] = max(old["num_trials"], self.settings["num_trials"])
-        self.folder.mkdir(parents=True, exist_ok=True)
-        store.write_json(path, self.settings)
+        if old != self.settings:
+            store.write_json(path, self.settings)
 
     def _read_records(self) -> None:
-        for path, trial in store.each_trial(self.folder):
+        for path, trial in store.each_trial(self.folder, skipped=self.statuses):
             if isinstance(trial, TrialRecord):
                 self._note_record(trial)
             elif path.is_dir():
@@ -322,7 +332,7 @@ class Study:
                 print(f"{trial}; the trial is run again")
 
     def _read_seconds(self) -> dict[str, float]:
-        path = self.folder / "timing.json"
+        path = self.folder / self.timing_file
         return (
             store.read_json(path)
             if path.exists()
@@ -363,62 +373,3 @@ def trial_record(
         stopped_at=horizon if horizon is not None and horizon < train_steps else None,
         last_finite_step=last_finite if has_diverged else None,
     )
-
-
-def plan_on_disk(folder: epath.Path) -> Plan:
-    """The plan by which the study in a folder was run."""
-    settings = store.read_json(folder / "study.json")
-    names = ("device", "precision", "num_threads", "instruction_set", "versions")
-    facts = {name: settings.get(name) for name in names}
-    return Plan(
-        estimator=settings.get("estimator", ""),
-        width=settings.get("group_width", 1),
-        max_open_groups=1,
-        platform={**facts, "results_version": RESULTS_VERSION},
-    )
-
-
-def study_settings(workload: Workload, batch_size: int, seed: int, plan: Plan) -> dict[str, Any]:
-    """What `study.json` holds: the published keys, and all that a result depends on."""
-    space = workload.space_at(batch_size)
-    published = {
-        "batch_size": batch_size,
-        "dataset": workload.dataset.name,
-        "early_stopping": False,
-        "model": workload.model_name,
-        "optimizer": workload.optimizer,
-        "parameter_configs": {n: p.to_published() for n, p in space.parameters.items()},
-        "train_steps": workload.budget.train_steps(batch_size),
-    }
-    ours = {
-        "goal": dataclasses.asdict(workload.goal),
-        "num_trials": workload.num_trials,
-        "stop_rule": workload.stop_rule,
-        "horizon": None,
-        "seed": seed,
-        "revision": workload.revision,
-        "measurement_ratio": workload.measurement_ratio,
-        "train_size": workload.dataset.sizes["train"],
-        "estimator": plan.estimator,
-        "group_width": plan.width,
-        "workload": workload.description(),
-    }
-    return {**published, **ours, **plan.platform}
-
-
-def _refuse_other_settings(
-    old: Mapping[str, Any], new: Mapping[str, Any], path: epath.Path
-) -> None:
-    may_change = set(MAY_CHANGE)
-    if RACE in (old.get("stop_rule"), new["stop_rule"]):
-        may_change.discard("num_trials")  # The horizon depends on it.
-    differing = [
-        f"{name}: {old.get(name)!r} there, {new.get(name)!r} now"
-        for name in sorted(old.keys() | new.keys())
-        if name not in old or (name not in may_change and old[name] != new.get(name))
-    ]
-    if differing:
-        raise UserError(
-            f"{path}: expected a study with the same settings, got other ones "
-            f"({'; '.join(differing)}); name another --records_dir"
-        )

@@ -33,6 +33,9 @@ _NUM_WORKERS = flags.DEFINE_integer("num_workers", None, "Processes; by default 
 _CHECKPOINT_SECONDS = flags.DEFINE_float(
     "checkpoint_seconds", 300.0, "Seconds between checkpoints; the first comes after a tenth."
 )
+_SHARD = flags.DEFINE_string(
+    "shard", None, "Run part i of n, as i/n; other hosts run the others in the same folder."
+)
 _STATUS = flags.DEFINE_string("status", None, "Print how far the studies in a folder are and exit.")
 _LIST = flags.DEFINE_bool("list", False, "List the shipped configs and exit.")
 _DRY_RUN = flags.DEFINE_bool("dry_run", False, "Print what would be run and exit.")
@@ -62,6 +65,7 @@ def main(argv: Sequence[str]) -> int:
         seed=_SEED.value,
         num_workers=_NUM_WORKERS.value,
         checkpoint_seconds=_CHECKPOINT_SECONDS.value,
+        shard=_SHARD.value,
         config=config,
     )
 

@@ -172,6 +172,7 @@ def toy_study(
         "estimator": "vectorized",
         "width": width,
         "max_open_groups": 4,
+        "group_bytes": 100,
         "platform": PLATFORM,
         **plan,
     }

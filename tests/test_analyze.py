@@ -89,6 +89,53 @@ def test_another_goal(records_dir):
     assert [study["steps_to_result"] for study in plain["studies"]] == [None] * 3
 
 
+def test_several_goals(records_dir):
+    ask = ["--records_dir", str(records_dir), "--goal=0.5,0.03"]
+    lines = stdout_of(*ask, "--format=json").splitlines()
+    assert [json.loads(line)["goal"]["threshold"] for line in lines] == [0.5, 0.03]
+    text = stdout_of(*ask)
+    row = next(line for line in text.splitlines() if line.split()[:1] == ["8"])
+    assert row.split() == ["8", "100", "1000"]
+
+
+def test_heuristics(records_dir):
+    ask = [f"--records_dir={records_dir}"]
+    text = stdout_of(*ask, "--heuristics", "--base_batch_size=8")
+    assert "Learning-rate heuristics from batch size 8 on, where learning_rate is 0.1" in text
+    (row,) = [line for line in text.splitlines() if line.split()[:2] == ["constant", "64"]]
+    assert row.split() == ["constant", "64", "0.1", "0.1", "1", "0", "(1)"]
+    plain = json.loads(stdout_of(*ask, "--format=json"))
+    assert plain["heuristics"]["estimates"]["linear"][1]["reason"] == "no trial near"
+
+
+def test_time_and_cost(records_dir, tmp_path):
+    times = tmp_path / "times.csv"
+    times.write_text("batch_size,num_devices,seconds_per_step\n8,1,1\n64,1,2\n64,4,0.6\n")
+    ask = [
+        f"--records_dir={records_dir}", f"--seconds_per_step={times}", "--price_per_device_hour=36",
+    ]  # fmt: skip
+    assert "The best batch size on 1 device is 64: 80 s, at a cost of 0.8." in stdout_of(*ask)
+    rows = list(csv.DictReader(io.StringIO(stdout_of(*ask, "--format=csv"))))
+    assert [row["batch_size"] for row in rows] == ["1", "8", "64", "64"]
+    assert [row["seconds"] for row in rows] == ["", "100.0", "80.0", "24.0"]
+    assert [row["cost"] for row in rows] == ["", "1.0", "0.8", "0.96"]
+
+
+def test_workloads_side_by_side(records_dir, tmp_path):
+    for batch_size, steps in {8: 300, 64: 60}.items():
+        write_study(records_dir, batch_size, steps, model="other")
+    ask = [f"--records_dir={records_dir}", "--compare"]
+    plain = json.loads(stdout_of(*ask, "--format=json"))
+    assert plain["normalized_at"] == 8
+    assert [point["relative_steps"] for point in plain["sides"][1]["curve"]] == [1.0, 0.2]
+    text = stdout_of(*ask, "--normalize_at=64")
+    row = next(line for line in text.splitlines() if line.split()[:1] == ["8"])
+    assert row.split() == ["8", "100", "2.5", "300", "5"]
+    report = tmp_path / "report.html"
+    assert run(*ask, f"--report={report}", "--format=csv").returncode == 0
+    assert '<section id="comparison">' in report.read_text()
+
+
 def test_a_report_and_a_plot_beside_the_table(records_dir, tmp_path):
     files = (tmp_path / "report.html", tmp_path / "plot.svg")
     done = run(f"--records_dir={records_dir}", f"--report={files[0]}", f"--plot={files[1]}")
@@ -99,7 +146,9 @@ def test_a_report_and_a_plot_beside_the_table(records_dir, tmp_path):
     write_study(records_dir, 1, 10, model="a")
     done = run(f"--records_dir={records_dir}", f"--plot={files[1]}")
     assert done.returncode == 2
-    assert done.stderr == "dp-analyze: --plot: expected records of one workload, got 2\n"
+    assert done.stderr == (
+        "dp-analyze: --plot: expected records of one workload and one goal, got 2\n"
+    )
 
 
 def test_damage_is_named_in_every_format(records_dir):
@@ -123,6 +172,15 @@ def test_damage_is_named_in_every_format(records_dir):
         (["--records_dir=records", "--goal_metric=val/loss", "--goal=1"], "train/error, val/error"),
         (["--records_dir=records", "--goal_metric=loss", "--goal=1"], "SPLIT/METRIC"),
         (["--records_dir=records", "--num_trials=0"], "num_trials"),
+        (["--records_dir=records", "--goal=0.05,0.05"], "several, each once, got '0.05,0.05'"),
+        (["--records_dir=records", "--goal="], "expected a number, or several, each once, got ''"),
+        (["--records_dir=records", "--base_batch_size=3"], "expected one of 1, 8, 64, got 3"),
+        (["--records_dir=records", "--compare"], "two or more workloads"),
+        (["--records_dir=records", "--normalize_at=8"], "expected --compare beside it"),
+        (["--records_dir=records", "--compare", "--heuristics"], "expected no --heuristics"),
+        (["--records_dir=records", "--seconds_per_step=no.csv"], "no.csv: cannot be read"),
+        (["--records_dir=records", "--seconds_per_step=measured"], "timing.json"),
+        (["--records_dir=records", "--price_per_device_hour=-1"], "expected a number >= 0"),
         (["--records_dirs=records"], "records_dirs"),
     ],
 )

@@ -291,7 +291,7 @@ def test_a_bad_import_is_told_in_one_line(name, words, tmp_path, monkeypatch):
     ("params", "words"),
     [
         (["my_model.wdth = 3"], "'wdth'"),
-        (["my_data.count = 'x'"], "own.gin, --gin_param \"my_data.count = 'x'\": "),
+        (["my_data.count = 'x'"], "data set my_data(count='x'): TypeError: "),
         (["Workload.model = @my_model()"], "my_model: expected a value for "),
         (["Workload.model = @my_modle"], "'@my_modle'"),
         (["Workload.model = @Network()", "my_model.width = 3"], "used, got my_model.width"),

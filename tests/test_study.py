@@ -182,7 +182,8 @@ class _Killed(BaseException):
 
 
 @pytest.mark.parametrize("stop_rule", [BUDGET, RACE])
-def test_a_kill_at_any_write_does_no_harm(stop_rule, tmp_path):
+@pytest.mark.parametrize("end", [_Killed(), OSError(28, "No space left on device")], ids=str)
+def test_a_kill_or_a_full_disk_at_any_write_does_no_harm(end, stop_rule, tmp_path):
     workload = toy_workload(3, 20, stop_rule)
     courses = {0: Course(passes=5), 1: Course(diverges=9), 2: Course(passes=8)}
 
@@ -196,7 +197,7 @@ def test_a_kill_at_any_write_does_no_harm(stop_rule, tmp_path):
         def dying(function, countdown=countdown):
             def write_or_die(*args):
                 if next(countdown, None) is None:
-                    raise _Killed
+                    raise end
                 return function(*args)
 
             return write_or_die
@@ -207,7 +208,7 @@ def test_a_kill_at_any_write_does_no_harm(stop_rule, tmp_path):
             with unittest.mock.patch.multiple(store, **patches):
                 run(workload, course, np.random.default_rng(write), folder, width=1)
             break
-        except _Killed:
+        except type(end):
             run(workload, course, np.random.default_rng(write), folder, width=1)
         assert files_in(folder) == files_in(tmp_path / "whole")
     assert write >= 8

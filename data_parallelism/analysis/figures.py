@@ -10,7 +10,7 @@ from typing import Any
 from data_parallelism.analysis import output
 from data_parallelism.analysis import plot_data as data
 from data_parallelism.analysis.answer import Answer
-from data_parallelism.analysis.tables import format_goal, format_workload
+from data_parallelism.analysis.wording import format_goal, format_workload
 from data_parallelism.errors import UserError
 
 FORMATS = (".pdf", ".png", ".svg")
@@ -43,7 +43,7 @@ def draw_steps_to_result(answer: Answer, path: os.PathLike[str] | str) -> None:
     figure = Figure(figsize=(8, 5.8), layout="constrained")
     axes = figure.add_subplot()
     _draw(axes, plot)
-    title = f"{format_workload(answer)}\ngoal: {format_goal(answer)}"
+    title = f"{format_workload(answer.workload)}\ngoal: {format_goal(answer.goal)}"
     axes.set_title(title, fontsize=11, parse_math=False)
     figure.legend(fontsize=8, loc="outside lower center", ncols=3, frameon=False)
     content = io.BytesIO()

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from data_parallelism.analysis.answer import Answer, StudyAnswer
+from data_parallelism.analysis.answer import Answer
 from data_parallelism.analysis.scaling import ScalingAnswer
+from data_parallelism.analysis.study_answer import StudyAnswer
 from data_parallelism.analysis.uncertainty import Stability
 
 # Okabe and Ito's palette, which colour-blind people can tell apart.
@@ -146,14 +147,20 @@ def interval_end(study: StudyAnswer) -> float:
     return max(steps, high or study.horizon or steps)
 
 
-def ticks(low: float, high: float) -> list[int]:
+def ticks(low: float, high: float, *, has_fractions: bool = False) -> list[float]:
     """Powers of two in a range; with too many of them only every second, third, ...
+
+    Args:
+        low: end of the range.
+        high: other end of it.
+        has_fractions: whether there is anything below 1 to be read off.
 
     Example:
         >>> ticks(0.7, 20)
         [1, 2, 4, 8, 16]
     """
-    first, last = max(0, math.ceil(math.log2(low))), math.floor(math.log2(high))
+    first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
+    first = first if has_fractions else max(0, first)
     stride = max(1, math.ceil((last - first + 1) / MAX_TICKS))
     return [2**power for power in range(first, last + 1) if power % stride == 0]
 

@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from etils import epath
 
-from data_parallelism.analysis.answer import Answer, StudyAnswer
+from data_parallelism.analysis.answer import Answer
 from data_parallelism.analysis.edges import best_trials
-from data_parallelism.analysis.steps_to_result import first_complete
-from data_parallelism.errors import UserError
+from data_parallelism.analysis.step_times import read_timing
+from data_parallelism.analysis.steps_to_result import first_complete, first_passages
+from data_parallelism.analysis.study_answer import StudyAnswer
 from data_parallelism.records import store
-from data_parallelism.records.schema import TrialRecord
+from data_parallelism.records.schema import COMPLETE, INFEASIBLE, TrialRecord
+from data_parallelism.workload import Goal
 
 NUM_CURVES = 3
+
+BEST, REACHED, NOT_REACHED = "best", "reached", "not reached"
+DIVERGED, STOPPED = "diverged", "stopped"
+
+
+@dataclasses.dataclass(frozen=True)
+class TrialOutcome:
+    """What became of a trial.
+
+    Args:
+        trial_id: of the trial.
+        parameters: its metaparameters.
+        outcome: `"best"`, `"reached"` (the goal), `"not reached"`, or for trials that do not count
+            `"diverged"` or `"stopped"`.
+        steps: past the goal where it was reached, else those trained.
+    """
+
+    trial_id: int
+    parameters: Mapping[str, Any]
+    outcome: str
+    steps: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +50,7 @@ class StudyDetails:
         batch_size: of the study.
         settings: what `study.json` holds; empty if it cannot be read.
         best: its best trials that count, the one with the fewest steps first.
+        outcomes: what became of its trials, without COMPLETE ones beyond those that count.
         train_seconds: spent on training, summed over workers, or None where that is not known.
         measure_seconds: spent on measuring, the same.
         config: the operative config, or None.
@@ -34,6 +59,7 @@ class StudyDetails:
     batch_size: int
     settings: Mapping[str, Any]
     best: tuple[TrialRecord, ...]
+    outcomes: tuple[TrialOutcome, ...]
     train_seconds: float | None
     measure_seconds: float | None
     config: str | None
@@ -55,23 +81,37 @@ def read_details(answer: Answer) -> list[StudyDetails]:
 def _read(answer: Answer, study: StudyAnswer, folder: str) -> StudyDetails:
     record = store.read_study(folder)
     counted = first_complete(record.trials, study.num_trials)
-    timing = _timing(epath.Path(folder) / "timing.json")
+    timing = read_timing(folder)
     return StudyDetails(
         batch_size=study.batch_size,
         settings=record.settings,
         best=tuple(best_trials(counted, answer.goal, study.horizon)[:NUM_CURVES]),
+        outcomes=tuple(_outcomes(record.trials, counted, answer.goal, study)),
         train_seconds=timing.get("train_seconds"),
         measure_seconds=timing.get("measure_seconds"),
         config=_text(epath.Path(folder) / "config.gin"),
     )
 
 
-def _timing(path: epath.Path) -> dict[str, float]:
-    try:
-        entries = store.read_json(path)
-    except UserError:
-        return {}
-    return {name: value for name, value in entries.items() if isinstance(value, (int, float))}
+def _outcomes(
+    trials: Sequence[TrialRecord], counted: Sequence[TrialRecord], goal: Goal, study: StudyAnswer
+) -> Iterator[TrialOutcome]:
+    steps = first_passages(counted, goal, study.horizon).tolist()
+    passages = {trial.trial_id: step for trial, step in zip(counted, steps, strict=True)}
+    for trial in trials:
+        passage = passages.get(trial.trial_id, math.inf)
+        if trial.trial_id == study.trial_id:
+            outcome = BEST
+        elif passage < math.inf:
+            outcome = REACHED
+        elif trial.trial_id in passages:
+            outcome = NOT_REACHED
+        elif trial.status == COMPLETE:
+            continue
+        else:
+            outcome = DIVERGED if trial.status == INFEASIBLE else STOPPED
+        end = int(passage) if passage < math.inf else trial.steps
+        yield TrialOutcome(trial.trial_id, trial.parameters, outcome, end)
 
 
 def _text(path: epath.Path) -> str | None:

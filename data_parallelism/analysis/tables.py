@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from data_parallelism.analysis.answer import Answer, StudyAnswer
-from data_parallelism.analysis.edges import HIGH
-from data_parallelism.analysis.scaling import AT_LEAST, AT_MOST, ScalingAnswer
-from data_parallelism.analysis.uncertainty import Stability
-from data_parallelism.workload import MINIMIZE, RACE
+from data_parallelism.analysis.answer import Answer
+from data_parallelism.analysis.blocks import Block, aligned, format_block
+from data_parallelism.analysis.goals_table import goals_blocks
+from data_parallelism.analysis.heuristics_table import heuristics_block
+from data_parallelism.analysis.sentences import sentences
+from data_parallelism.analysis.study_answer import StudyAnswer
+from data_parallelism.analysis.time_table import time_block
+from data_parallelism.analysis.wording import (
+    format_goal,
+    format_steps,
+    format_threshold,
+    format_value,
+    format_workload,
+)
 
 # Column, and what it shows of a study.
 COLUMNS: dict[str, Callable[[StudyAnswer], str]] = {
     "batch size": lambda s: str(s.batch_size),
-    "steps": lambda s: "never" if s.steps_to_result is None else str(s.steps_to_result),
+    "steps": lambda s: format_steps(s),
     "interval": lambda s: _interval(s),
     "examples": lambda s: format_value(s.examples),
     "complete": lambda s: str(s.complete),
@@ -28,37 +38,21 @@ COLUMNS: dict[str, Callable[[StudyAnswer], str]] = {
     "test": lambda s: format_value(s.test),
     "trial": lambda s: format_value(s.trial_id),
 }
+TIME_COLUMNS = ("num_devices", "seconds_per_step", "seconds", "cost")
 LAST_COLUMN = "best metaparameters (* at an edge)"
 
-# What each answer is called, and says for each bound.
-SENTENCES = {
-    "perfect_scaling_end": {
-        None: "Perfect scaling ends at {0}{1}",
-        AT_MOST: "Perfect scaling ends at {0} at most, the smallest that reached the goal{1}",
-        AT_LEAST: "Perfect scaling goes on to at least {0}, the largest that was measured{1}",
-        "unknown": "Where perfect scaling ends cannot be told",
-    },
-    "max_useful_batch_size": {
-        None: "The largest useful batch size is {0}{1}",
-        AT_MOST: "The largest useful batch size is at most {0}, the smallest that reached the "
-        "goal{1}",
-        AT_LEAST: "The largest useful batch size is at least {0}: it does not flatten out{1}",
-        "unknown": "The largest useful batch size cannot be told",
-    },
-    "efficient_batch_size": {
-        None: "The largest batch size that keeps 80 % of the sample efficiency is {0}{1}",
-        AT_MOST: "The largest batch size that keeps 80 % of the sample efficiency is at most {0}, "
-        "the smallest that reached the goal{1}",
-        AT_LEAST: "The largest batch size that keeps 80 % of the sample efficiency is at least "
-        "{0}, the largest that was measured{1}",
-        "unknown": "The largest batch size that keeps 80 % of the sample efficiency cannot be told",
-    },
-}
 
+def format_table(answers: Sequence[Answer], *, show_heuristics: bool = False) -> str:
+    """A table and the answer in sentences, for each workload.
 
-def format_table(answers: Sequence[Answer]) -> str:
-    """A table and the answer in sentences, for each workload."""
-    return "\n\n".join("\n".join(_lines(answer)) for answer in answers)
+    Several goals of one workload share a short table.
+
+    Args:
+        answers: as `analyze` gives them.
+        show_heuristics: whether a table of the learning-rate heuristics follows.
+    """
+    groups = by_workload(answers)
+    return "\n\n".join("\n".join(_lines(group, show_heuristics)).rstrip() for group in groups)
 
 
 def format_json(answers: Sequence[Answer]) -> str:
@@ -70,8 +64,11 @@ def format_json(answers: Sequence[Answer]) -> str:
 
 
 def format_csv(answers: Sequence[Answer]) -> str:
-    """One row per study, with a column per metaparameter; empty where there is no value."""
-    rows = [_csv_row(answer, study) for answer in answers for study in answer.studies]
+    """One row per study, with a column per metaparameter; empty where there is no value.
+
+    With times, one row per study and number of devices.
+    """
+    rows = [row for answer in answers for study in answer.studies for row in _csv(answer, study)]
     names = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
@@ -80,58 +77,53 @@ def format_csv(answers: Sequence[Answer]) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def format_workload(answer: Answer) -> str:
-    """Data set, model and optimizer in one line."""
-    names = " / ".join(str(answer.workload.get(n)) for n in ("dataset", "model", "optimizer"))
-    revision = answer.workload.get("revision", 1)
-    return names if revision == 1 else f"{names} (revision {revision} of the search space)"
-
-
-def format_goal(answer: Answer) -> str:
-    """The goal in one line, such as `val/classification_error < 0.05`."""
-    sign = "<" if answer.goal.direction == MINIMIZE else ">"
-    return f"{answer.goal.metric} {sign} {answer.goal.threshold:g}"
-
-
 def format_parameters(study: StudyAnswer) -> str:
     """The winner's metaparameters, a star at those whose range should be widened."""
     return ", ".join(
-        f"{name}{'*' if name in study.edges else ''} {_short(value)}"
+        f"{name}{'*' if name in study.edges else ''} {format_value(value)}"
         for name, value in (study.parameters or {}).items()
     )
 
 
-def format_value(value: Any) -> str:
-    """A value in a few characters; a dash where there is none."""
-    return "-" if value is None else _short(value)
+def by_workload(answers: Sequence[Answer]) -> list[list[Answer]]:
+    """The answers in groups that differ only in the goal, in their order."""
+    groups: list[list[Answer]] = []
+    for answer in answers:
+        if groups and _is_same_workload(groups[-1][0], answer):
+            groups[-1].append(answer)
+        else:
+            groups.append([answer])
+    return groups
 
 
-def sentences(answer: Answer) -> list[str]:
-    """The answer in words: what the curve says, how sure that is, what to do about it."""
-    return [
-        *(
-            _sentence(SENTENCES[name], one, answer.stability[name])
-            for name, one in answer.scaling.items()
-        ),
-        *_fit_sentence(answer),
-        *_never_sentence(answer),
-        *_few_trials_sentence(answer),
-        *_race_sentence(answer),
-        *_edge_sentences(answer),
-        *(f"Left out: {line}" for line in answer.left_out),
-    ]
+def _is_same_workload(one: Answer, other: Answer) -> bool:
+    return (one.workload, one.folders) == (other.workload, other.folders)
 
 
-def _lines(answer: Answer) -> Iterator[str]:
-    yield f"{format_workload(answer)}   goal: {format_goal(answer)}"
+def _lines(answers: Sequence[Answer], show_heuristics: bool) -> Iterator[str]:
+    """The lines of one workload, for one goal or several."""
+    if len(answers) > 1:
+        for block in goals_blocks(answers):
+            yield from (*format_block(block), "")
+    else:
+        yield from (*_answer_lines(answers[0]), "")
+    for answer in answers:
+        for block in _extra_blocks(answer, show_heuristics):
+            if len(answers) > 1:
+                block = dataclasses.replace(
+                    block, title=f"{block.title} (goal {format_threshold(answer.goal)})"
+                )
+            yield from (*format_block(block), "")
+
+
+def _answer_lines(answer: Answer) -> Iterator[str]:
+    yield f"{format_workload(answer.workload)}   goal: {format_goal(answer.goal)}"
     yield ""
-    table = [[*COLUMNS, LAST_COLUMN]]
-    for study in answer.studies:
-        table.append([*(show(study) for show in COLUMNS.values()), format_parameters(study)])
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for row in table:
-        cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
-        yield "  ".join([*cells, row[-1]]).rstrip()
+    rows = (
+        [*(show(study) for show in COLUMNS.values()), format_parameters(study)]
+        for study in answer.studies
+    )
+    yield from aligned([[*COLUMNS, LAST_COLUMN], *rows], num_texts=1)
     yield ""
     yield "interval: steps that the best share of the search space needs, the share in brackets;"
     yield "          >H where a race stopped at step H before it was known, ? where no trial tells"
@@ -139,73 +131,21 @@ def _lines(answer: Answer) -> Iterator[str]:
     yield from sentences(answer)
 
 
-def _sentence(words: dict[Any, str], answer: ScalingAnswer, stability: Stability) -> str:
-    if answer.batch_size is None:
-        return f"{words['unknown']}: fewer than two batch sizes reached the goal."
-    next_size = f" (next measured: {answer.next})" if answer.next else ""
-    text = words[answer.bound].format(answer.batch_size, next_size)
-    if stability.low is None:
-        return f"{text}."
-    return (
-        f"{text}. Random halves of the trials say {_range(stability)}, "
-        f"{stability.share:.0%} of them the same."
-    )
+def _extra_blocks(answer: Answer, show_heuristics: bool) -> Iterator[Block]:
+    if show_heuristics:
+        yield heuristics_block(answer)
+    if answer.time_to_result is not None:
+        yield time_block(answer.time_to_result)
 
 
-def _range(stability: Stability) -> str:
-    if stability.low == stability.high:
-        return str(stability.low)
-    return f"{stability.low} to {stability.high}"
-
-
-def _fit_sentence(answer: Answer) -> Iterator[str]:
-    if answer.fit:
-        yield (
-            f"Fit, for show: steps = {answer.fit.steps_min:.4g} "
-            f"(1 + {answer.fit.critical_batch_size:.4g} / batch size)."
-        )
-
-
-def _never_sentence(answer: Answer) -> Iterator[str]:
-    never = [study.batch_size for study in answer.studies if study.steps_to_result is None]
-    if never:
-        yield (
-            f"Never reached the goal: batch size {_listed(never)}; it counts as slower than any "
-            "that did."
-        )
-
-
-def _few_trials_sentence(answer: Answer) -> Iterator[str]:
-    for study in answer.studies:
-        if study.num_trials is not None and study.num_trials_used < study.num_trials:
-            yield (
-                f"Batch size {study.batch_size} has {study.num_trials_used} of "
-                f"{study.num_trials} COMPLETE trials."
-            )
-
-
-def _race_sentence(answer: Answer) -> Iterator[str]:
-    races = [study for study in answer.studies if study.stop_rule == RACE]
-    saved = sum(study.steps_saved or 0 for study in races)
-    trained = sum(study.steps_trained for study in races)
-    if saved:
-        yield (
-            f"Race: trials stopped once enough had reached the goal, which saved "
-            f"{saved / (saved + trained):.0%} of the steps. Whether a winner would have diverged "
-            "later is not known."
-        )
-
-
-def _edge_sentences(answer: Answer) -> Iterator[str]:
-    flagged: dict[tuple[str, str, Any], list[int]] = {}
-    for study in answer.studies:
-        for name, edge in study.edges.items():
-            flagged.setdefault((name, edge["side"], edge["at"]), []).append(study.batch_size)
-    for (name, side, at), sizes in flagged.items():
-        yield (
-            f"Widen {name} {'above' if side == HIGH else 'below'} {_short(at)}: the best trials "
-            f"lean on that edge at batch size {_listed(sizes)}."
-        )
+def _csv(answer: Answer, study: StudyAnswer) -> Iterator[dict[str, Any]]:
+    row = _csv_row(answer, study)
+    if answer.time_to_result is None:
+        yield row
+        return
+    runs = [run for run in answer.time_to_result.runs if run.batch_size == study.batch_size]
+    times = [{name: getattr(run, name) for name in TIME_COLUMNS} for run in runs]
+    yield from ({**row, **time} for time in times or [dict.fromkeys(TIME_COLUMNS)])
 
 
 def _csv_row(answer: Answer, study: StudyAnswer) -> dict[str, Any]:
@@ -235,11 +175,3 @@ def _interval(study: StudyAnswer) -> str:
     low, high = study.interval
     unknown = "?" if study.horizon is None else f">{study.horizon}"
     return f"{low} to {unknown if high is None else high} ({study.share:.0%})"
-
-
-def _listed(sizes: Sequence[int]) -> str:
-    return ", ".join(map(str, sizes))
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from data_parallelism.datasets import base
-from data_parallelism.errors import UserError
+from data_parallelism.errors import UserError, users_code
 
 REQUIRED = ("train", "val")
 SPLITS = (*REQUIRED, "test")
@@ -72,6 +73,10 @@ class FunctionDataset(base.Dataset):
         """Examples in each split, from the data."""
         return {name: len(split) for name, split in _called(self.function).items()}
 
+    def describe(self) -> dict[str, Any]:
+        """See `Dataset.describe`; with a digest, so that a study never goes on with other data."""
+        return {**super().describe(), "digest": _digest(self.function)}
+
     def load(self) -> Mapping[str, base.Arrays]:
         """Calls the function."""
         return _called(self.function)
@@ -97,13 +102,34 @@ def as_dataset(value: Any) -> base.Dataset:
 
 
 @functools.lru_cache(maxsize=8)
+def _digest(function: Callable[[], Mapping[str, Any]]) -> str:
+    digest = hashlib.sha256()
+    for name, split in _called(function).items():
+        digest.update(name.encode())
+        for array in (split.inputs, split.labels):
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:16]
+
+
+def _call_text(function: Any) -> str:
+    """A function's name, with what gin or a user has bound of its arguments."""
+    name = getattr(getattr(function, "func", function), "__name__", repr(function))
+    bound = ", ".join(f"{n}={value!r}" for n, value in getattr(function, "keywords", {}).items())
+    return f"{name}({bound})" if bound else name
+
+
+@functools.lru_cache(maxsize=8)
 def _called(function: Callable[[], Mapping[str, Any]]) -> dict[str, base.Arrays]:
-    where = f"data set {getattr(function, '__name__', function)}"
-    splits = function()
+    where = f"data set {_call_text(function)}"
+    with users_code(where):
+        splits = function()
     if not isinstance(splits, Mapping) or not set(REQUIRED) <= set(splits) <= set(SPLITS):
         got = sorted(map(str, splits)) if isinstance(splits, Mapping) else type(splits).__name__
         raise UserError(f"{where}: expected splits 'train', 'val' and maybe 'test', got {got}")
-    checked = {name: _arrays(splits[name], f"{where}, {name}") for name in SPLITS if name in splits}
+    with users_code(where):  # A tf.data.Dataset calls it only when it is read.
+        checked = {
+            name: _arrays(splits[name], f"{where}, {name}") for name in SPLITS if name in splits
+        }
     shapes = {name: split.inputs.shape[1:] for name, split in checked.items()}
     if len(set(shapes.values())) > 1:
         raise UserError(f"{where}: expected inputs of one shape in all splits, got {shapes}")

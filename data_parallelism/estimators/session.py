@@ -58,6 +58,7 @@ class Session:
             estimator=VECTORIZED if is_vectorized else REPLICATED,
             width=width,
             max_open_groups=max(1, MAX_OPEN_BYTES // (width * self._resident_bytes)),
+            group_bytes=width * self._resident_bytes,
             platform=platform_facts(),
         )
 

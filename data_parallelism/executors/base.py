@@ -52,6 +52,18 @@ class Executor(abc.ABC):
         """
 
     @abc.abstractmethod
+    def rebalance(self) -> None:
+        """Takes groups from a worker that has several, if another has none and nothing is due.
+
+        Each of them reports `Stopped`, and goes on elsewhere when it is submitted again.
+        """
+
+    @property
+    @abc.abstractmethod
+    def is_stopping(self) -> bool:
+        """Whether it was told to stop."""
+
+    @abc.abstractmethod
     def next_event(self, timeout: float) -> tuple[Group, Event] | None:
         """The next thing that a running group reports, or None after `timeout` seconds.
 

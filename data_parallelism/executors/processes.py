@@ -58,8 +58,8 @@ class ProcessExecutor(Executor):
     def __init__(self, workload: Workload, seed: int, num_workers: int) -> None:
         _check_pickles(workload)
         # Without a lock, which a worker might hold as it dies.
-        self._is_stopping = _CONTEXT.RawValue("b", 0)
-        self._make_worker = functools.partial(_Worker, workload, seed, self._is_stopping)
+        self._stop_flag = _CONTEXT.RawValue("b", 0)
+        self._make_worker = functools.partial(_Worker, workload, seed, self._stop_flag)
         self._num_workers = num_workers
         self._workers: list[_Worker] = []
 
@@ -72,7 +72,7 @@ class ProcessExecutor(Executor):
 
     def has_room(self, batch_size: int, max_open_groups: int) -> bool:
         """See `Executor.has_room`."""
-        if self._is_stopping.value:
+        if self.is_stopping:
             return False
         return any(has_room(w.limits, batch_size, max_open_groups) for w in self._workers)
 
@@ -92,8 +92,25 @@ class ProcessExecutor(Executor):
 
     def stop(self) -> bool:
         """See `Executor.stop`."""
-        self._is_stopping.value = 1
+        self._stop_flag.value = 1
         return any(worker.limits for worker in self._workers)
+
+    def rebalance(self) -> None:
+        """See `Executor.rebalance`."""
+        if all(worker.limits for worker in self._workers):
+            return
+        fullest = max(self._workers, key=lambda worker: len(worker.limits))
+        # Once: those that are about to come count no more.
+        kept = [group for group in fullest.limits if group not in fullest.releasing]
+        if not fullest.releasing:
+            for group in kept[: len(kept) // 2]:
+                fullest.releasing.add(group)
+                fullest.send(("release", group))
+
+    @property
+    def is_stopping(self) -> bool:
+        """See `Executor.is_stopping`."""
+        return bool(self._stop_flag.value)
 
     def next_event(self, timeout: float) -> tuple[Group, Event] | None:
         """See `Executor.next_event`."""
@@ -105,6 +122,7 @@ class ProcessExecutor(Executor):
         group, event = worker.receive()
         if not isinstance(event, Progress):
             del worker.limits[group]
+            worker.releasing.discard(group)
         return group, event
 
     def close(self) -> None:
@@ -116,13 +134,14 @@ class ProcessExecutor(Executor):
 class _Worker:
     """The near end of a worker process."""
 
-    def __init__(self, workload: Workload, seed: int, is_stopping: Any, number: int) -> None:
+    def __init__(self, workload: Workload, seed: int, stop_flag: Any, number: int) -> None:
         self.connection, far_end = _CONTEXT.Pipe()
         self.number = number
         self.limits: dict[Group, int] = {}  # Of its open groups, as it was last told.
+        self.releasing: set[Group] = set()  # Of these, those that it was told to give back.
         self._process = _CONTEXT.Process(
             target=_serve,
-            args=(far_end, workload, seed, is_stopping, os.getpid()),
+            args=(far_end, workload, seed, stop_flag, os.getpid()),
             daemon=True,
             name=f"worker {number}",
         )
@@ -178,7 +197,7 @@ def _ignored_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, kept)
 
 
-def _serve(connection: Any, workload: Workload, seed: int, is_stopping: Any, parent: int) -> None:
+def _serve(connection: Any, workload: Workload, seed: int, stop_flag: Any, parent: int) -> None:
     """The far end: answers messages and trains open groups until the pipe closes."""
     for number in (signal.SIGINT, signal.SIGTERM):  # They reach the parent, which tells.
         signal.signal(number, signal.SIG_IGN)
@@ -187,13 +206,13 @@ def _serve(connection: Any, workload: Workload, seed: int, is_stopping: Any, par
     def is_told_to_stop() -> bool:
         if os.getppid() != parent:
             sys.exit()  # Nobody is left to report to.
-        return bool(is_stopping.value)
+        return bool(stop_flag.value)
 
     try:
         from data_parallelism.estimators.session import Session
 
         session = Session(workload, seed)
-        lockstep = Lockstep(lambda group, limit: session.run(group, limit, is_told_to_stop))
+        lockstep = Lockstep(session.run, is_told_to_stop)
         while True:
             while connection.poll() or not lockstep.groups:
                 _obey(connection, session, lockstep)
@@ -211,5 +230,7 @@ def _obey(connection: Any, session: Session, lockstep: Lockstep) -> None:
         connection.send({batch_size: session.plan(batch_size) for batch_size in content})
     elif kind == "run":
         lockstep.add(content)
+    elif kind == "release":
+        lockstep.release(content)
     else:
         lockstep.set_limit(*content)

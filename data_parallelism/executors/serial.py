@@ -29,7 +29,7 @@ class SerialExecutor(Executor):
         self._workload, self._seed = workload, seed
         self._is_stopping = False
         self._lockstep = Lockstep(
-            lambda group, limit: self._session.run(group, limit, lambda: self._is_stopping)
+            lambda *arguments: self._session.run(*arguments), lambda: self._is_stopping
         )
 
     def plans(self, batch_sizes: Sequence[int]) -> dict[int, Plan]:
@@ -54,6 +54,14 @@ class SerialExecutor(Executor):
         """See `Executor.stop`."""
         self._is_stopping = True
         return bool(self._lockstep.groups)
+
+    def rebalance(self) -> None:
+        """See `Executor.rebalance`; there is only one worker."""
+
+    @property
+    def is_stopping(self) -> bool:
+        """See `Executor.is_stopping`."""
+        return self._is_stopping
 
     def next_event(self, timeout: float) -> tuple[Group, Event] | None:
         """See `Executor.next_event`."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from data_parallelism.errors import UserError
+from data_parallelism.errors import UserError, users_code
 from data_parallelism.models.backend import import_keras
 from data_parallelism.models.layers import SEED_STATE_NAME
 from data_parallelism.seeds import fold32
@@ -104,7 +104,7 @@ class InitialWeights:
         return values[:count], values[count:]
 
     def _built(self, seed: int) -> Any:
-        with _global_seed(seed), tf.device("CPU:0"):
+        with _global_seed(seed), tf.device("CPU:0"), users_code("model"):
             return self._build()
 
 

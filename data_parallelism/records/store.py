@@ -1,7 +1,7 @@
 """Studies and trials as folders.
 
     RECORDS_DIR/dataset/model/optimizer/batch_size/
-        study.json  config.gin  timing.json
+        study.json  config.gin  timing.json (or timing-1-of-4.json, ...: one for each shard)
         trial_id/{metadata.json, measurements.tfrecord}
         .running/  checkpoints of what is not finished
         .lock      while a run is at it
@@ -19,7 +19,7 @@ import contextlib
 import os
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from etils import epath
@@ -67,6 +67,11 @@ def study_dir(
             raise UserError(f"{name}: expected a name that can name a folder, got {value!r}")
     name = str(batch_size) if revision == 1 else f"{batch_size}.revision_{revision}"
     return epath.Path(records_dir) / dataset / model / optimizer / name
+
+
+def is_local(path: PathLike) -> bool:
+    """Whether a path is on a disk of this machine's file system, not in a bucket."""
+    return "://" not in os.fspath(path)
 
 
 def write_json(path: PathLike, value: Any) -> None:
@@ -161,11 +166,14 @@ def read_trial(path: PathLike) -> TrialRecord:
     return trial_of(metadata, curve)
 
 
-def each_trial(study_dir: PathLike) -> Iterator[tuple[epath.Path, TrialRecord | Damaged]]:
+def each_trial(
+    study_dir: PathLike, skipped: Container[int] = ()
+) -> Iterator[tuple[epath.Path, TrialRecord | Damaged]]:
     """All trials of a study, in either form, with what cannot be read.
 
     Args:
         study_dir: the study's folder.
+        skipped: ids of trials that are not wanted, and not read where they are folders.
 
     Returns:
         For each trial its folder, or the file of a packed study, and the trial or what is wrong
@@ -174,13 +182,18 @@ def each_trial(study_dir: PathLike) -> Iterator[tuple[epath.Path, TrialRecord | 
     folder = epath.Path(study_dir)
     names = _trial_names(folder)
     for name in names:
+        if int(name) in skipped:
+            continue
         try:
             yield folder / name, read_trial(folder / name)
         except Damaged as error:
             yield folder / name, error
     path = folder / packed.PACKED_FILE
     for trial in packed.read_trials(path):
-        if isinstance(trial, Damaged) or str(trial.trial_id) not in names:
+        is_there = isinstance(trial, TrialRecord) and (
+            str(trial.trial_id) in names or trial.trial_id in skipped
+        )
+        if not is_there:
             yield path, trial
 
 

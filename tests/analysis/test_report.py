@@ -5,6 +5,8 @@ import html.parser
 import json
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 
 import numpy as np
@@ -14,11 +16,14 @@ from plotly.offline import get_plotlyjs
 from toy_records import GOAL, NUM_TRIALS, STEPS, make_study, make_trial, make_trials, write_study
 
 from data_parallelism import records
-from data_parallelism.analysis import analyze, answer_from_studies, tables
+from data_parallelism.analysis import analyze, answer_from_studies
+from data_parallelism.analysis.comparison import compare
 from data_parallelism.analysis.headline import headline
+from data_parallelism.analysis.learning_figures import learning_curves_figure
 from data_parallelism.analysis.report import write_report
-from data_parallelism.analysis.report_figures import learning_curves_figure
+from data_parallelism.analysis.sentences import sentences
 from data_parallelism.analysis.study_details import read_details
+from data_parallelism.analysis.time_table import format_seconds
 from data_parallelism.errors import UserError
 from data_parallelism.records.schema import Curve
 from data_parallelism.workload import Goal
@@ -120,7 +125,7 @@ def test_no_button_sends_the_data_away(page):
 
 def test_the_answer_in_words(page, answer):
     assert page.texts["p.answer"] == [headline(answer)]
-    assert page.texts["li"] == tables.sentences(answer)
+    assert page.texts["li"] == sentences(answer)
     assert page.texts["h2"] == ["toy / fc / momentum"]
     assert "val/classification_error < 0.05" in page.texts["code"]
 
@@ -241,7 +246,9 @@ def test_what_cannot_be_read_is_left_out(tmp_path):
 
 def test_answers_that_were_not_read_from_folders(studies, tmp_path):
     page = report_of([answer_from_studies(studies)], tmp_path)
-    assert page.texts["h3"] == ["Batch sizes", "Time spent", "Settings"]
+    assert page.texts["h3"] == [
+        "Batch sizes", "Learning-rate heuristics", "Time spent", "Settings",
+    ]  # fmt: skip
     assert page.row("16", "step budget")["training"] == "-"
     assert page.row("seed", "setting")["value"] == "0"
 
@@ -255,6 +262,118 @@ def test_several_workloads_have_a_section_each(answer, tmp_path):
     assert set(page.addresses) == {"data:,", "#workload-0", "#workload-1"}
     assert {"workload-0", "workload-1"} <= set(page.ids)
     assert page.trace("curve-1", "steps to result")["y"] == [9]
+
+
+def test_heuristics_and_their_figure(page, answer):
+    row = page.row("constant", "times the steps")
+    assert (row["batch size"], row["rate"], row["times the steps"]) == ("1", "0.3", "1")
+    assert row["near trials (their rate over the heuristic's)"].startswith("12 (1)")
+    tuned = page.trace("heuristics-0", "tuned")
+    assert tuned["x"] == [1, 4, 16, 64, 256, 1024]
+    linear = page.trace("heuristics-0", "linear scaling")
+    assert linear["y"][2] == pytest.approx(16 * linear["y"][0], rel=1e-4)
+
+
+def test_time_and_cost_where_they_were_asked_for(page, tmp_path):
+    assert "Time and cost" not in page.texts["h3"]
+    write_toy_studies(tmp_path / "records")
+    timed = report_of(analyze(tmp_path / "records", price_per_device_hour=9.0), tmp_path)
+    row = timed.row("1", "seconds per step")
+    assert (row["batch size"], row["steps"]) == ("1", "1,600")
+    assert row["time"] == format_seconds(1600 * 6 / 200_005)
+
+
+def test_trials_where_they_lie_in_the_search_space(page, answer):
+    panels = [name for name in page.ids if name.startswith("search-0-")]
+    assert len(panels) == len(STEPS)
+    best = page.trace("search-0-2", "needed the fewest steps")
+    assert (best["x"], best["y"]) == ([0.07499], [0.25])
+    assert best["hovertext"] == [
+        "trial 12<br>learning_rate 0.07499<br>momentum 0.75<br>needed the fewest steps (step 100)"
+    ]
+    assert len(page.trace("search-0-2", "reached the goal")["x"]) == 18
+    assert page.trace("search-0-2", "did not reach")["hovertext"][0].startswith("trial 20<br>")
+    assert page.trace("search-0-2", "diverged")["hovertext"][0].endswith("diverged (step 5)")
+    assert page.trace("search-0-6", "needed the fewest steps")["x"] == []
+    assert "batch size 16: 19 of 20" in page.texts["figcaption"]
+
+
+def test_without_a_momentum_the_other_axis_is_steps(tmp_path):
+    trials = [make_trial(i, 50 + i, parameters={"learning_rate": 0.1 + i}) for i in range(5)]
+    stopped = make_trial(5, None, end=7, parameters={"learning_rate": 0.5}, status="INCOMPLETE")
+    write_study(tmp_path, make_study(8, [*trials, stopped], num_trials=4))
+    page = report_of(analyze(tmp_path), tmp_path)
+    reached = page.trace("search-0-0", "reached the goal")
+    assert (reached["x"], reached["y"]) == ([1.1, 2.1, 3.1], [51.0, 52.0, 53.0])
+    assert page.trace("search-0-0", "stopped")["y"] == [7.0]
+    constant = {"learning_rate": 0.1, "momentum": 0.9}
+    trials = [make_trial(i, 50 + i, parameters=constant) for i in range(3)]
+    write_study(tmp_path / "fixed", make_study(8, trials))
+    page = report_of(analyze(tmp_path / "fixed"), tmp_path)
+    assert page.trace("search-0-0", "needed the fewest steps")["y"] == [50.0]
+    trials = [make_trial(i, 50 + i, parameters={"momentum": 0.1 * i}) for i in range(3)]
+    write_study(tmp_path / "none", make_study(8, trials))
+    assert "search-0-0" not in report_of(analyze(tmp_path / "none"), tmp_path).ids
+
+
+def test_goals_and_a_comparison_come_first(tmp_path):
+    write_toy_studies(tmp_path / "records")
+    answers = analyze(tmp_path / "records", [0.05, 0.95])
+    path = tmp_path / "both.html"
+    write_report(answers, path, compare(answers))
+    page = Page(path.read_text(encoding="utf-8"))
+    name = "toy / fc / momentum"
+    assert page.texts["h2"] == ["Side by side", f"{name}: 2 goals", name, name]
+    assert page.texts["a"] == [
+        "Side by side", f"{name}: 2 goals", f"{name}, val/classification_error < 0.05",
+        f"{name}, val/classification_error < 0.95",
+    ]  # fmt: skip
+    assert set(page.addresses) == {
+        "data:,", "#comparison", "#goals-0", "#workload-0", "#workload-1",
+    }  # fmt: skip
+    assert len(set(page.ids)) == len(page.ids)
+    assert page.row("16", "A relative")["A"] == "100"
+    assert ["16", "100", "0"] in page.rows
+    assert page.trace("goals-curve-0", "val/classification_error &lt; 0.05")["y"][2] == 100
+    assert page.trace("comparison-curve", "A: toy")["y"][0] == 1.0
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
+@pytest.mark.slow
+def test_a_click_on_a_header_sorts_its_table(answer, tmp_path):
+    path = tmp_path / "report.html"
+    write_report([answer], path)
+    script = """<script>
+      addEventListener("load", () => setTimeout(() => {
+        const table = [...document.querySelectorAll("table")].find(
+          (one) => one.textContent.includes("sample efficiency"));
+        const heads = [...table.tHead.rows[0].cells];
+        const found = ["batch size", "batch size", "steps", "best"].map((name) => {
+          const head = heads.find((one) => one.textContent === name);
+          head.querySelector("button").click();
+          const cells = [...table.tBodies[0].rows].map((row) => row.cells[0].textContent);
+          return `${head.getAttribute("aria-sort")} ${cells.join(" ")}`;
+        });
+        const sorted = table.querySelectorAll("[aria-sort]").length;
+        document.body.textContent = `FOUND ${found.join("; ")}; ${sorted} END`;
+      }, 200));
+    </script></body>"""
+    path.write_text(path.read_text(encoding="utf-8").replace("</body>", script), encoding="utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
+    dump = ["--virtual-time-budget=10000", "--dump-dom", path.as_uri()]
+    done = subprocess.run(
+        ["chromium", *flags, *dump], capture_output=True, text=True, check=True, timeout=300
+    )
+    (found,) = re.findall("FOUND (.*) END", done.stdout)
+    sizes = "1 4 16 64 256 1,024 4,096"
+    assert found.split("; ") == [
+        f"ascending {sizes}",
+        f"descending {' '.join(reversed(sizes.split()))}",
+        # Equal steps keep their order; what was never reached comes last.
+        "ascending 1,024 256 64 16 4 1 4,096",
+        "ascending 1,024 256 64 16 4 1 4,096",
+        "1",
+    ]
 
 
 def test_hostile_names_are_text(tmp_path):
@@ -277,12 +396,18 @@ def test_hostile_names_are_text(tmp_path):
         )  # fmt: skip
         answer = answer_from_studies([study])
         answer = dataclasses.replace(answer, left_out=(name,))
-        return report_of([answer], folder)
+        other = dataclasses.replace(answer, goal=dataclasses.replace(answer.goal, threshold=0.2))
+        path = folder / "report.html"
+        write_report([answer, other], path, compare([answer, other]))
+        return Page(path.read_text(encoding="utf-8"))
 
     page = written(HOSTILE, f"val/{HOSTILE}", tmp_path / "hostile")
     harmless = written("name", "val/metric", tmp_path / "harmless")
     assert page.tags == harmless.tags
-    assert page.texts["h2"] == [f"{HOSTILE} / {HOSTILE} / momentum"]
+    title = f"{HOSTILE} / {HOSTILE} / momentum"
+    assert page.texts["h2"] == ["Side by side", f"{title}: 2 goals", title, title]
+    for trace in (*page.figure("comparison-curve"), *page.figure("goals-curve-0")):
+        assert "<" not in trace["name"].replace("<br>", "")
     assert page.row("note", "setting")["value"] == HOSTILE
     # Plotly shows a few tags as markup, so they are escaped for it as well.
     text = page.trace("curve-0", "steps to result")["hovertext"][0]

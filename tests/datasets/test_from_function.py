@@ -117,6 +117,47 @@ def test_refuses_other_tf_datasets(change: Callable[[Any], Any], message: str) -
     assert "\n" not in str(caught.value)
 
 
+def test_what_a_function_raises_is_told_with_its_place() -> None:
+    def own() -> Any:
+        raise RuntimeError("no such table\nsecond line")
+
+    def of_a_pipeline() -> Any:
+        import tensorflow as tf
+
+        def examples() -> Any:
+            yield X[0], 0
+            raise RuntimeError("row 1 is bad")
+
+        spec = (tf.TensorSpec((2,), tf.float32), tf.TensorSpec((), tf.int32))
+        return {"train": tf.data.Dataset.from_generator(examples, output_signature=spec)} | {
+            "val": (X, Y)
+        }
+
+    with pytest.raises(UserError) as caught:
+        FunctionDataset(own).split("train")
+    line = own.__code__.co_firstlineno + 1
+    assert str(caught.value) == (
+        f"data set own: RuntimeError: no such table ({__file__}, line {line})"
+    )
+    with pytest.raises(UserError, match="^data set of_a_pipeline: .*") as caught:
+        FunctionDataset(of_a_pipeline).split("train")
+    assert "\n" not in str(caught.value)
+
+
+def test_other_data_of_equal_size_are_other_data() -> None:
+    def changed() -> Any:
+        return {"train": (X + 1, Y), "val": (X, Y)}
+
+    def same() -> Any:
+        return {"train": (X, Y), "val": (X, Y)}
+
+    def again() -> Any:
+        return same()
+
+    digests = [FunctionDataset(own).describe()["digest"] for own in (changed, same, again)]
+    assert digests[0] != digests[1] == digests[2]
+
+
 def test_needs_a_name_for_a_folder() -> None:
     with pytest.raises(UserError, match="FunctionDataset.name: .* got '<lambda>'"):
         FunctionDataset(lambda: {"train": ()})

@@ -9,12 +9,14 @@ import signal
 
 import numpy as np
 import pytest
-from executor_tests import ExecutorTests
+from etils import epath
+from executor_tests import ExecutorTests, events_of, group_of
 from tiny_run import BATCH_SIZES, FLAGS, STUDIES, finished_run, run, tiny_workload, trial_files
 
 from data_parallelism.errors import UserError
 from data_parallelism.executors import ProcessExecutor, WorkerLost
-from data_parallelism.records import read_study
+from data_parallelism.groups import Checkpoints, Stopped
+from data_parallelism.records import read_study, read_trial
 from data_parallelism.runner import run_studies
 
 
@@ -23,6 +25,12 @@ def executor():
     with ProcessExecutor(tiny_workload(), seed=0, num_workers=2) as started:
         started.plans(BATCH_SIZES)
         yield started
+
+
+@pytest.fixture
+def records_dir(tmp_path_factory):
+    """The small run, done in one process."""
+    return finished_run(tmp_path_factory.getbasetemp())
 
 
 class TestProcesses(ExecutorTests):
@@ -53,6 +61,33 @@ def test_stop(tmp_path):
     with ProcessExecutor(tiny_workload(), seed=0, num_workers=1) as executor:
         executor.plans(BATCH_SIZES)
         TestProcesses().check_stop(executor, tmp_path)
+
+
+def test_a_worker_without_work_takes_groups_from_one_that_has_several(records_dir, tmp_path):
+    with ProcessExecutor(tiny_workload(), seed=0, num_workers=2) as executor:
+        executor.plans(BATCH_SIZES)
+        crowded, idle = executor._workers
+        groups = [group_of([0, 1]), group_of([2])]
+        for i, group in enumerate(groups):
+            where = Checkpoints(epath.Path(tmp_path) / str(i), 300.0)
+            group = dataclasses.replace(group, checkpoints=where)
+            crowded.limits[group] = group.end
+            crowded.send(("run", group))
+        for _ in range(2):  # The second time it is under way.
+            executor.rebalance()
+        told = [executor.next_event(timeout=300) for _ in range(len(groups))]
+        while not any(isinstance(event, Stopped) for _, event in told):
+            told.append(executor.next_event(timeout=300))
+        (released,) = [group for group, event in told if isinstance(event, Stopped)]
+        executor.submit(released)
+        assert released in idle.limits and released not in crowded.limits
+        results = dict(events_of(executor, num_groups=2))
+    for group in groups:
+        for outcome in results[group].outcomes:
+            record = read_trial(records_dir / STUDIES / "16" / str(outcome.trial_id))
+            assert outcome.curve.steps.tolist() == record.curve.steps.tolist()
+            for name, values in record.curve.metrics.items():
+                np.testing.assert_array_equal(outcome.curve.metrics[name], values)
 
 
 def test_functions_that_a_worker_cannot_import_are_refused_in_one_line():

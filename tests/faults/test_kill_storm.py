@@ -76,5 +76,5 @@ def test_a_few_kills(rule, num_workers, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "num_workers"), [("race", 1), ("budget", 2)])
-def test_thirty_kills(rule, num_workers, tmp_path):
-    storm(rule, num_workers, 30, tmp_path)
+def test_thirty_kills_in_all(rule, num_workers, tmp_path):
+    storm(rule, num_workers, 15, tmp_path)

@@ -284,6 +284,17 @@ def test_global_randomness_of_tensorflow_stays_repeatable_and_random():
     assert after(5) == after(5) != after(6)
 
 
+def test_what_a_builder_raises_is_told_with_its_place():
+    def builder():
+        return keras.Sequential([keras.Input((4,)), k.Dense("three")])
+
+    with pytest.raises(UserError) as error:
+        InitialWeights(builder)
+    line = builder.__code__.co_firstlineno + 1
+    assert str(error.value).startswith("model: ") and "\n" not in str(error.value)
+    assert str(error.value).endswith(f"({__file__}, line {line})")
+
+
 def test_constructor_of_variables_is_put_back():
     before = keras.Variable.__init__
     with pytest.raises(UserError):

@@ -1,0 +1,121 @@
+"""What `dp-analyze` does with its flags: goals from text, answers to the screen and into files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from data_parallelism.analysis import comparison_table, tables
+from data_parallelism.analysis.answer import Answer
+from data_parallelism.analysis.comparison import Comparison, compare
+from data_parallelism.errors import UserError
+
+FORMATS: Mapping[str, Callable[[Sequence[Answer]], str]] = {
+    "table": tables.format_table,
+    "json": tables.format_json,
+    "csv": tables.format_csv,
+}
+COMPARISON_FORMATS: Mapping[str, Callable[[Comparison], str]] = {
+    "table": comparison_table.format_comparison_table,
+    "json": comparison_table.format_comparison_json,
+    "csv": comparison_table.format_comparison_csv,
+}
+
+
+def parse_goals(texts: Sequence[str] | None) -> list[float] | None:
+    """The thresholds of `--goal`, each once, or None where there is no such flag."""
+    if texts is None:
+        return None
+    try:
+        goals = [float(text) for text in texts]
+    except ValueError:
+        goals = []
+    if not goals or len(set(goals)) < len(goals):
+        raise UserError(f"goal: expected a number, or several, each once, got {','.join(texts)!r}")
+    return goals
+
+
+def compared(
+    answers: Sequence[Answer],
+    is_wanted: bool,
+    normalize_at: int | None,
+    others: Mapping[str, object],
+) -> Comparison | None:
+    """The answers side by side, or None where `--compare` does not ask for it.
+
+    Args:
+        answers: as `analyze` gives them.
+        is_wanted: whether `--compare` asks for it.
+        normalize_at: the batch size at which all curves are 1, or None.
+        others: flags by name that ask for tables which then have no place.
+
+    Raises:
+        UserError: if these flags do not go together, or there is nothing to compare.
+    """
+    if not is_wanted:
+        if normalize_at is not None:
+            raise UserError("normalize_at: expected --compare beside it, got none")
+        return None
+    for name, value in others.items():
+        if value:
+            raise UserError(f"compare: expected no --{name} beside it, got {value}")
+    return compare(answers, normalize_at)
+
+
+def print_answers(
+    answers: Sequence[Answer],
+    comparison: Comparison | None,
+    name: str,
+    *,
+    show_heuristics: bool = False,
+) -> None:
+    """Prints answers, or instead of them a comparison.
+
+    Args:
+        answers: as `analyze` gives them.
+        comparison: of these, if they are to be laid side by side.
+        name: of the format, as in `FORMATS`.
+        show_heuristics: whether a table of the learning-rate heuristics follows.
+    """
+    if comparison is not None:
+        print(COMPARISON_FORMATS[name](comparison))
+    elif name == "table":
+        print(tables.format_table(answers, show_heuristics=show_heuristics))
+    else:
+        print(FORMATS[name](answers))
+    if name == "csv" or comparison is not None:
+        for line in dict.fromkeys(line for answer in answers for line in answer.left_out):
+            print(f"left out: {line}", file=sys.stderr)
+
+
+def write_files(
+    answers: Sequence[Answer],
+    comparison: Comparison | None,
+    report: str | None,
+    plot: str | None,
+) -> None:
+    """Writes what was asked for: a report, a plot, and says so on stderr.
+
+    Args:
+        answers: as `analyze` gives them.
+        comparison: of these, for the report, or None.
+        report: file for a report in HTML, or None.
+        plot: file for a plot of the one answer, or None.
+
+    Raises:
+        UserError: if a file cannot be written, or a plot is wanted of several answers.
+    """
+    if report is not None:
+        from data_parallelism.analysis.report import write_report
+
+        write_report(answers, report, comparison)
+        print(f"report: {report}", file=sys.stderr)
+    if plot is not None:
+        from data_parallelism.analysis.figures import draw_steps_to_result
+
+        if len(answers) > 1:
+            raise UserError(
+                f"--plot: expected records of one workload and one goal, got {len(answers)}"
+            )
+        draw_steps_to_result(answers[0], plot)
+        print(f"plot: {plot}", file=sys.stderr)

@@ -1,0 +1,84 @@
+"""What `study.json` holds, and when a study on disk may be gone on with."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from etils import epath
+
+from data_parallelism.errors import UserError
+from data_parallelism.plan import Plan
+from data_parallelism.records import store
+from data_parallelism.version import RESULTS_VERSION
+from data_parallelism.workload import RACE, Workload
+
+# Settings that may differ when a study is gone on with: they change which trials are run, or say
+# on what they were run, but no trial's outcome is defined by them.
+MAY_CHANGE = ("horizon", "num_trials", "group_width", "num_threads", "instruction_set", "versions")
+
+
+def plan_on_disk(folder: epath.Path) -> Plan:
+    """The plan by which the study in a folder was run."""
+    settings = store.read_json(folder / "study.json")
+    names = ("device", "precision", "num_threads", "instruction_set", "versions")
+    facts = {name: settings.get(name) for name in names}
+    return Plan(
+        estimator=settings.get("estimator", ""),
+        width=settings.get("group_width", 1),
+        max_open_groups=1,
+        group_bytes=0,
+        platform={**facts, "results_version": RESULTS_VERSION},
+    )
+
+
+def study_settings(workload: Workload, batch_size: int, seed: int, plan: Plan) -> dict[str, Any]:
+    """What `study.json` holds: the published keys, and all that a result depends on."""
+    space = workload.space_at(batch_size)
+    published = {
+        "batch_size": batch_size,
+        "dataset": workload.dataset.name,
+        "early_stopping": False,
+        "model": workload.model_name,
+        "optimizer": workload.optimizer,
+        "parameter_configs": {n: p.to_published() for n, p in space.parameters.items()},
+        "train_steps": workload.budget.train_steps(batch_size),
+    }
+    ours = {
+        "goal": dataclasses.asdict(workload.goal),
+        "num_trials": workload.num_trials,
+        "stop_rule": workload.stop_rule,
+        "horizon": None,
+        "seed": seed,
+        "revision": workload.revision,
+        "measurement_ratio": workload.measurement_ratio,
+        "train_size": workload.dataset.sizes["train"],
+        "estimator": plan.estimator,
+        "group_width": plan.width,
+        "workload": workload.description(),
+    }
+    return {**published, **ours, **plan.platform}
+
+
+def refuse_other_settings(old: Mapping[str, Any], new: Mapping[str, Any], path: epath.Path) -> None:
+    """Raises a UserError that lists the settings in which a study there and one now differ.
+
+    Args:
+        old: of the study on disk.
+        new: of the one that is to go on with it.
+        path: of the file that holds the old ones.
+    """
+    may_change = set(MAY_CHANGE)
+    if RACE in (old.get("stop_rule"), new["stop_rule"]):
+        may_change.discard("num_trials")  # The horizon depends on it.
+    differing = [
+        f"{name}: {old.get(name)!r} there, {new.get(name)!r} now"
+        for name in sorted(old.keys() | new.keys())
+        if name not in old or (name not in may_change and old[name] != new.get(name))
+    ]
+    if differing:
+        raise UserError(
+            f"{path}: expected a study with the same settings, got other ones "
+            f"({'; '.join(differing)}); name another --records_dir"
+        )
