@@ -12,21 +12,14 @@ writes records as study.json, metadata.json and measurements.csv. `dp-convert` i
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from absl import flags
 
 from data_parallelism import cli
 from data_parallelism.errors import UserError
 
-if TYPE_CHECKING:
-    from data_parallelism.archive.progress import ProgressDisplay
-    from data_parallelism.archive.summary import Summary
-
 RECORDS, PUBLISHED = "records", "published"
-GO_ON = "the same command goes on from the studies that are finished"
 
 _LAYOUT = flags.DEFINE_enum("layout", RECORDS, [RECORDS, PUBLISHED], "The layout to write.")
 _RECORDS_DIR = flags.DEFINE_string("records_dir", None, "Folder of records.", required=True)
@@ -44,27 +37,8 @@ _NO_CHECKSUM = flags.DEFINE_bool("no_checksum", False, "Take other archives than
 
 
 def main(argv: Sequence[str]) -> int:
-    """Converts and says what was converted; 1 if anything had to be left out."""
+    """Converts in the direction that the flags name."""
     del argv
-    _check_flags()
-    from data_parallelism.archive.progress import ProgressDisplay
-    from data_parallelism.archive.summary import report
-    from data_parallelism.executors.base import WorkerLost
-
-    try:
-        with ProgressDisplay() as display:
-            summary = _convert(display)
-    except KeyboardInterrupt:
-        print(f"{cli.program_name()}: interrupted; {GO_ON}", file=sys.stderr)
-        return 130
-    except WorkerLost as error:
-        print(f"{cli.program_name()}: {error}; {GO_ON}", file=sys.stderr)
-        return 1
-    print("\n".join(report(summary, _WORKLOAD.value)))
-    return 1 if summary.left_out else 0
-
-
-def _check_flags() -> None:
     to_published = _LAYOUT.value == PUBLISHED
     wanted, other = (_OUTPUT_DIR, _ARCHIVE) if to_published else (_ARCHIVE, _OUTPUT_DIR)
     if not wanted.value or other.value:
@@ -72,19 +46,12 @@ def _check_flags() -> None:
             f"--layout={_LAYOUT.value}: expected --{wanted.name} and no --{other.name}, got "
             f"--{wanted.name}={wanted.value or ''} --{other.name}={other.value or ''}"
         )
+    from data_parallelism.archive import commands
 
-
-def _convert(display: ProgressDisplay) -> Summary:
-    options = {"workloads": _WORKLOAD.value, "on_progress": display.update}
-    if _LAYOUT.value == PUBLISHED:
-        from data_parallelism.archive.to_published import convert_to_published
-
-        return convert_to_published(_RECORDS_DIR.value, _OUTPUT_DIR.value, **options)
-    from data_parallelism.archive.to_records import convert_to_records
-
-    is_published = not _NO_CHECKSUM.value
-    return convert_to_records(
-        _ARCHIVE.value, _RECORDS_DIR.value, is_published=is_published, **options
+    if to_published:
+        return commands.write_published(_RECORDS_DIR.value, _OUTPUT_DIR.value, _WORKLOAD.value)
+    return commands.write_records(
+        _ARCHIVE.value, _RECORDS_DIR.value, _WORKLOAD.value, is_published=not _NO_CHECKSUM.value
     )
 
 

@@ -104,7 +104,7 @@ def test_an_interruption_says_how_to_go_on(tmp_path):
         "import sys\n"
         "from data_parallelism import convert\n"
         "def interrupted(*_, **__): raise KeyboardInterrupt\n"
-        "import data_parallelism.archive.to_records as module\n"
+        "import data_parallelism.archive.commands as module\n"
         "module.convert_to_records = interrupted\n"
         "sys.argv = ['dp-convert', '--archive=a', '--records_dir=r']\n"
         "convert.run()\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,23 +67,29 @@ def analyze(
         UserError: if there are no studies, or none that can be read, or the goal is not complete,
             or the base batch size was not measured, or seconds per step are not to be had.
     """
-    groups, damaged = _read_studies(records_dir)
     goals = list(goal) if isinstance(goal, Sequence) else [goal]
-    answers = []
-    for (parent, *_), found in groups.items():
-        lost = damaged.pop(parent, [])
-        for one in goals:
-            answer = answer_from_studies(
-                found.studies,
-                one,
-                metric=metric,
-                num_trials=num_trials,
-                base_batch_size=base_batch_size,
-            )
-            left_out = (*answer.left_out, *lost)
-            answers.append(dataclasses.replace(answer, left_out=left_out, folders=found.folders))
-    elsewhere = itertools.chain(answers[0].left_out, *damaged.values())
-    answers[0] = dataclasses.replace(answers[0], left_out=tuple(elsewhere))
+    answers: list[Answer] = []
+    elsewhere: list[str] = []
+    for groups, lost in _read_by_folder(records_dir):
+        if not groups:
+            elsewhere += lost
+        for found in groups:
+            for one in goals:
+                answer = answer_from_studies(
+                    found.studies,
+                    one,
+                    metric=metric,
+                    num_trials=num_trials,
+                    base_batch_size=base_batch_size,
+                )
+                left_out = (*answer.left_out, *lost)
+                answer = dataclasses.replace(answer, left_out=left_out, folders=found.folders)
+                answers.append(answer)
+            lost = []
+    if not answers:
+        raise UserError(f"records_dir: no study can be read: {elsewhere[0]}")
+    all_lost = (*answers[0].left_out, *elsewhere)
+    answers[0] = dataclasses.replace(answers[0], left_out=all_lost)
     if seconds_per_step is None and price_per_device_hour is None:
         return answers
     return _timed(answers, seconds_per_step or MEASURED, price_per_device_hour)
@@ -103,25 +109,28 @@ def _timed(answers: Sequence[Answer], source: str, price: float | None) -> list[
     return [dataclasses.replace(answer, time_to_result=one) for answer, one in pairs]
 
 
-def _read_studies(
+def _read_by_folder(
     records_dir: os.PathLike[str] | str,
-) -> tuple[dict[tuple[str, ...], _Found], dict[str, list[str]]]:
-    """The studies by parent folder, names and revision; and damage by parent folder."""
-    groups: dict[tuple[str, ...], _Found] = {}
-    damaged: dict[str, list[str]] = {}
-    for path in store.find_studies(records_dir):
-        study = store.read_study(path)
-        if study.settings:
-            names = (study.settings[name] for name in ("dataset", "model", "optimizer"))
-            key = (str(path.parent), *names, str(study.settings.get("revision", 1)))
-            found = groups.setdefault(key, _Found())
-            found.studies.append(study)
-            found.folders[study.settings["batch_size"]] = str(path)
-        else:
-            damaged.setdefault(str(path.parent), []).extend(study.damaged)
-    if not groups:
-        raise UserError(f"records_dir: no study can be read: {next(iter(damaged.values()))[0]}")
-    return groups, damaged
+) -> Iterator[tuple[list[_Found], list[str]]]:
+    """The studies below one parent folder by names and revision, and damage there.
+
+    One folder after the other: the published archive as a whole would take gigabytes.
+    """
+    paths = store.find_studies(records_dir)
+    for _, siblings in itertools.groupby(paths, lambda path: path.parent):
+        groups: dict[tuple[str, ...], _Found] = {}
+        lost: list[str] = []
+        for path in siblings:
+            study = store.read_study(path)
+            if study.settings:
+                names = (study.settings[name] for name in ("dataset", "model", "optimizer"))
+                key = (*names, str(study.settings.get("revision", 1)))
+                found = groups.setdefault(key, _Found())
+                found.studies.append(study)
+                found.folders[study.settings["batch_size"]] = str(path)
+            else:
+                lost.extend(study.damaged)
+        yield list(groups.values()), lost
 
 
 def answer_from_studies(
