@@ -127,7 +127,9 @@ def tables(draw):
 
 
 @given(tables(), st.sampled_from(["\n", "\r\n", "\n\n"]), st.booleans())
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=200, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 def test_both_ways_of_parsing_are_pythons(table, line_end, has_last):
     names, rows = table
     lines = [",".join(names), *(",".join(row[name] for name in names) for row in rows)]
@@ -165,7 +167,9 @@ CURVES = st.integers(0, 8).flatmap(
 
 
 @given(CURVES)
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=200, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 def test_a_curve_comes_back(curve):
     assert_curves_equal(parse(format_curve(curve)), curve)
 

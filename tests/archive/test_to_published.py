@@ -247,7 +247,7 @@ TRIAL = LENGTHS.flatmap(
 
 
 @given(st.lists(TRIAL, max_size=4))
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_study_makes_the_round(tmp_path_factory, trials):
     folder = tmp_path_factory.mktemp("round")
     path = store.study_dir(folder / "own", "toy", "fc", "sgd", 8)
