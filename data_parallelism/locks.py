@@ -177,10 +177,10 @@ def _refuse_living(path: epath.Path, owner: Owner, beats: int) -> None:
     """Raises unless the owner is dead, which on another host takes some seconds to see."""
     if owner.is_known_dead:
         return
+    if owner.host == socket.gethostname():
+        raise UserError(_taken(path, owner))
     deadline = time.monotonic() + BEAT_SECONDS * BEATS_UNTIL_DEAD
     while time.monotonic() < deadline:
-        if owner.host == socket.gethostname():
-            raise UserError(_taken(path, owner))
         time.sleep(BEAT_SECONDS / 5)
         now = _read(path)
         if now is None:  # It was given back meanwhile.
@@ -196,11 +196,11 @@ def _create(path: epath.Path, beside: epath.Path) -> None:
         return
     try:
         os.link(beside, path)
-    except FileExistsError:
+    except (FileExistsError, FileNotFoundError):  # The other one has cleared ours away, too.
         found = _read(path)
         raise UserError(_taken(path, found[0] if found else None)) from None
     finally:
-        beside.unlink()
+        beside.unlink(missing_ok=True)
 
 
 def _taken(path: epath.Path, owner: Owner | None) -> str:

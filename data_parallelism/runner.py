@@ -64,6 +64,9 @@ def run_studies(
     folders = {size: study_folder(records_dir, workload, size) for size in workload.batch_sizes}
     part, peers = (f"-{shard.index}-of-{shard.count}", f"-of-{shard.count}") if shard else ("", "")
     with locked(folders.values(), part, peers) as locks:
+        if shard is None:
+            for folder in folders.values():
+                store.remove_left_overs(folder)
         studies = _closed_studies(workload, seed, folders)
         if len(studies) < len(folders):
             plans = executor.plans(workload.batch_sizes)

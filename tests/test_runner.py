@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 
+import numpy as np
 import pytest
-from fake_trials import toy_workload
+from fake_trials import PLATFORM, Course, drive, files_in, toy_study, toy_workload
 
 from data_parallelism.errors import UserError
 from data_parallelism.runner import run_studies, run_study, study_folder
+from data_parallelism.version import RESULTS_VERSION
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +46,21 @@ def test_other_names_are_kept_as_they_are(name, tmp_path):
     folder = study_folder(tmp_path, workload, 2)
     folder.mkdir(parents=True)
     assert [path.name for path in (tmp_path / "toy_data").iterdir()] == [name]
+
+
+def test_what_a_killed_run_was_writing_is_cleared_away(tmp_path):
+    workload = toy_workload(2, 10, "budget")
+    folder = pathlib.Path(study_folder(tmp_path, workload, 2))
+    platform = {"precision": "float32", "instruction_set": "x", "results_version": RESULTS_VERSION}
+    study = toy_study(workload, folder, platform={**PLATFORM, **platform})
+    drive(study, lambda trial: Course(), np.random.default_rng(0))
+    before = files_in(folder, except_for=())
+    (folder / ".timing.json.partial-0a").write_text("{")
+    (folder / ".lock.partial-0b").write_text("")
+    (folder / ".1.partial-0c").mkdir()
+    run_studies(workload, tmp_path)
+    assert files_in(folder, except_for=()) == before
+    assert not list(folder.glob(".*"))
 
 
 def test_a_study_of_another_batch_size_has_to_fit_the_data(tmp_path):

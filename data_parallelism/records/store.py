@@ -246,6 +246,15 @@ def set_aside(path: PathLike) -> epath.Path:
     return aside
 
 
+def remove_left_overs(study_dir: PathLike) -> None:
+    """Removes what a killed run was writing beside; only while no other run is at the study."""
+    for path in epath.Path(study_dir).glob(".*.partial-*"):
+        if path.is_dir():
+            path.rmtree()
+        else:
+            path.unlink(missing_ok=True)
+
+
 def find_studies(records_dir: PathLike) -> list[epath.Path]:
     """The folders of all studies below a folder, by path and, there, by batch size.
 
