@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
+from data_parallelism.display import Display
 from data_parallelism.status import Forecast, Status
 from data_parallelism.study import Study
 
-REFRESHES_PER_SECOND = 4
-SECONDS_BETWEEN_LINES = 60
 
-
-class ProgressDisplay:
+class ProgressDisplay(Display):
     """A context manager whose `update` is told of every change.
 
     Args:
@@ -25,21 +20,9 @@ class ProgressDisplay:
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True)
+        super().__init__(console)
         self._forecast: Forecast | None = None
-        self._live: Live | None = None
-        self._shown_at = time.monotonic()
         self._told: set[int] = set()
-
-    def __enter__(self) -> ProgressDisplay:
-        if self._console.is_terminal:
-            self._live = Live(console=self._console, auto_refresh=False)
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        if self._live:
-            self._live.stop()
 
     def update(self, studies: Sequence[Study]) -> None:
         """Shows the studies as they are now."""
@@ -48,14 +31,12 @@ class ProgressDisplay:
         is_done = all(study.is_closed for study in studies)
         if self._live is None:
             self._tell(studies)
-        elif is_done or time.monotonic() - self._shown_at > 1 / REFRESHES_PER_SECOND:
-            self._live.update(self._table(studies), refresh=True)
-            self._shown_at = time.monotonic()
+        elif is_done or self.is_due:
+            self.draw(self._table(studies))
 
     def _tell(self, studies: Sequence[Study]) -> None:
         """A line per closed study, and one a minute for those that run."""
-        now = time.monotonic()
-        is_due = now - self._shown_at > SECONDS_BETWEEN_LINES
+        is_due = self.is_due
         is_waiting = not any(study.counts()["running"] for study in studies)
         for study in studies:
             is_news = study.is_closed and study.batch_size not in self._told
@@ -63,8 +44,7 @@ class ProgressDisplay:
                 row = cells_of(Status.of(study))
                 cells = (f"{n} {v}" for n, v in zip(COLUMNS, row, strict=True))
                 line = "  ".join([*cells, self._time_left(studies)])
-                print(line, file=self._console.file, flush=True)
-                self._shown_at = now
+                self.print_line(line)
             if study.is_closed:
                 self._told.add(study.batch_size)
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
 from data_parallelism.archive.summary import Summary
+from data_parallelism.display import Display
 
-REFRESHES_PER_SECOND = 4
-SECONDS_BETWEEN_LINES = 60
 LEAST_SHARE_TO_TELL_BY = 0.01
 
 
-class ProgressDisplay:
+class ProgressDisplay(Display):
     """A context manager whose `update` is told of all that is done.
 
     Args:
@@ -24,33 +21,18 @@ class ProgressDisplay:
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True)
-        self._start = self._shown_at = time.monotonic()
-        self._live: Live | None = None
-
-    def __enter__(self) -> ProgressDisplay:
-        if self._console.is_terminal:
-            self._live = Live(console=self._console, auto_refresh=False)
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        if self._live:
-            self._live.stop()
+        super().__init__(console)
+        self._start = time.monotonic()
 
     def update(self, summary: Summary) -> None:
         """Shows a conversion as it is now, unless that was done a moment ago."""
-        now = time.monotonic()
-        if now - self._shown_at < (
-            1 / REFRESHES_PER_SECOND if self._live else SECONDS_BETWEEN_LINES
-        ):
+        if not self.is_due:
             return
-        self._shown_at = now
-        text = _text(summary, now - self._start)
+        text = _text(summary, time.monotonic() - self._start)
         if self._live:
-            self._live.update(Text(text), refresh=True)
+            self.draw(Text(text))
         else:
-            print(text, file=self._console.file, flush=True)
+            self.print_line(text)
 
 
 def _text(summary: Summary, elapsed: float) -> str:

@@ -67,11 +67,13 @@ def test_what_is_added_is_taken_away_again(study, settings):
 
 def test_progress_on_a_terminal_and_elsewhere(monkeypatch):
     summary = Summary(num_bytes=1000, num_decoded=250, converted=["a"], num_trials=1234)
-    clock = iter(range(0, 1000, 100))
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     for is_terminal in (False, True):
+        now[0] = 0.0
         console = Console(file=io.StringIO(), force_terminal=is_terminal, width=200)
         with progress.ProgressDisplay(console) as display:
+            now[0] = 100.0
             display.update(summary)
         shown = console.file.getvalue()
         assert "1 studies, 1,234 trials, 0 measurements, 100 s, 25% of the archive" in shown
