@@ -62,7 +62,7 @@ def run_studies(
     if executor is None:
         executor = SerialExecutor(workload, seed)
     folders = {size: study_folder(records_dir, workload, size) for size in workload.batch_sizes}
-    part, peers = (f"-{shard.index}-of-{shard.count}", f"-of-{shard.count}") if shard else ("", "")
+    part, peers = (shard.suffix, shard.peers_suffix) if shard else ("", "")
     with locked(folders.values(), part, peers) as locks:
         if shard is None:
             for folder in folders.values():

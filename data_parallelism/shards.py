@@ -41,6 +41,16 @@ class Shard:
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"
 
+    @property
+    def suffix(self) -> str:
+        """What the names of its own files end with."""
+        return f"-{self.index}{self.peers_suffix}"
+
+    @property
+    def peers_suffix(self) -> str:
+        """What those of all shards of the same count end with."""
+        return f"-of-{self.count}"
+
     @classmethod
     def parse(cls, text: str) -> Shard:
         """The shard of a text such as `2/4`."""
@@ -66,7 +76,7 @@ class SharedStudy(Study):
     @property
     def timing_file(self) -> str:
         """A file for each shard."""
-        return f"timing-{self._shard.index}-of-{self._shard.count}.json"
+        return f"timing{self._shard.suffix}.json"
 
     def look(self) -> None:
         """Takes in what other hosts have done since."""
