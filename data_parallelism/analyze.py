@@ -93,6 +93,7 @@ def main(argv: Sequence[str]) -> None:
         others |= {flag.name: flag.value for flag in (_SECONDS_PER_STEP, _PRICE)}
     comparison = presentation.compared(answers, _COMPARE.value, _NORMALIZE_AT.value, others)
     show_heuristics = _HEURISTICS.value
+    presentation.check_files(answers, _REPORT.value, _PLOT.value)
     presentation.print_answers(answers, comparison, _FORMAT.value, show_heuristics=show_heuristics)
     presentation.write_files(answers, comparison, _REPORT.value, _PLOT.value)
 

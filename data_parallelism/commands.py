@@ -8,11 +8,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from etils import epath
-
 from data_parallelism import config as config_module
 from data_parallelism.cadence import measurement_steps
-from data_parallelism.errors import UserError
+from data_parallelism.errors import NO_SPACE, UserError
+from data_parallelism.folders import check_folder
 from data_parallelism.records import store
 from data_parallelism.workload import Workload
 
@@ -112,13 +111,7 @@ def train(
     if not checkpoint_seconds > 0:
         raise UserError(f"--checkpoint_seconds: expected seconds > 0, got {checkpoint_seconds:g}")
     part = None if shard is None else Shard.parse(shard)
-    try:
-        epath.Path(records_dir).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"--records_dir={records_dir}: expected a folder, there or to be made, got "
-            f"{error.strerror or error}"
-        ) from None
+    check_folder("--records_dir", records_dir)
     workload.dataset.prepare(lambda line: print(line, file=sys.stderr))
     count = num_workers or default_num_workers()
     executor: Any = (
@@ -137,14 +130,22 @@ def train(
                 shard=part,
             )
         except (WorkerLost, OSError) as error:
-            print(f"dp-train: {error}; {GO_ON}", file=sys.stderr)
+            print(f"dp-train: {_reason(error, records_dir)} {GO_ON}", file=sys.stderr)
             return 1
         except _Stopped:
             studies = []
     if stops and not (studies and all(study.is_closed for study in studies)):
-        print(f"dp-train: stopped by {stops[0].name}; {GO_ON}", file=sys.stderr)
+        waits = f" ({display.waits})" if display.waits else ""
+        print(f"dp-train: stopped by {stops[0].name}{waits}; {GO_ON}", file=sys.stderr)
         return 128 + stops[0]
     return _exit_code(studies)
+
+
+def _reason(error: Exception, records_dir: str) -> str:
+    """Why a run has ended; of a full disk with what has to be done about it."""
+    if isinstance(error, OSError) and error.errno in NO_SPACE:
+        return f"{error.filename or records_dir}: {error.strerror}: make room, then"
+    return f"{error};"
 
 
 class _Stopped(BaseException):  # Keras remakes any Exception that passes through a layer.

@@ -19,7 +19,7 @@ from typing import Any
 import gin
 
 from data_parallelism import datasets, models
-from data_parallelism.errors import UserError
+from data_parallelism.errors import UserError, error_text
 from data_parallelism.search import SearchSpace
 from data_parallelism.workload import Budget, Goal, Workload
 
@@ -91,17 +91,14 @@ def _imported(name: str) -> Any:
         sys.path.insert(0, os.getcwd())
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name.partition(".")[0] and error.name != name:
-            raise UserError(f"--import={name}: {error}") from None
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in (name.partition(".")[0], name):
+            raise UserError(
+                f"--import={name}: expected a Python module in {os.getcwd()} or on the path, "
+                "found none of that name"
+            ) from None
         raise UserError(
-            f"--import={name}: expected a Python module in {os.getcwd()} or on the path, "
-            "found none of that name"
-        ) from None
-    except Exception as error:
-        raise UserError(
-            f"--import={name}: expected a module that can be imported, got "
-            f"{type(error).__name__}: {_first_line(error)}"
+            f"--import={name}: expected a module that can be imported, got {error_text(error)}"
         ) from error
 
 
@@ -167,6 +164,8 @@ def _explained(error: Exception) -> str:
     text = _first_line(error).rstrip(".")
     if isinstance(error, UnicodeDecodeError):
         return "expected a text file"
+    if isinstance(error, RecursionError):
+        return "expected files that do not include themselves, got one that does"
     if "macro() missing" in text:
         return f"expected a value for the macro %{str(error).split()[-1].strip(chr(39))}, got none"
     if "() missing " in text:

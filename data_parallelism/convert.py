@@ -47,7 +47,10 @@ def main(argv: Sequence[str]) -> int:
             f"--{wanted.name}={wanted.value or ''} --{other.name}={other.value or ''}"
         )
     from data_parallelism.archive import commands
+    from data_parallelism.folders import check_folder
 
+    target = _OUTPUT_DIR if to_published else _RECORDS_DIR
+    check_folder(f"--{target.name}", target.value)
     if to_published:
         return commands.write_published(_RECORDS_DIR.value, _OUTPUT_DIR.value, _WORKLOAD.value)
     return commands.write_records(

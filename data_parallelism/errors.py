@@ -1,11 +1,20 @@
-"""The one error a user sees as one line."""
+"""The one error a user sees as one line, and the words for what others raise."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import pathlib
+import re
+import sysconfig
 import traceback
 from collections.abc import Iterator
+
+# What a disk or a quota that is full makes of a write.
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+_COLOR = re.compile(r"\x1b\[\d*m")
+_BEFORE_A_LAYERS_MESSAGE = "Exception encountered when calling"  # Keras puts it there.
 
 
 class UserError(ValueError):
@@ -29,17 +38,33 @@ def users_code(what: str) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        frame = next((f for f in reversed(frames) if _is_users(f.filename)), frames[-1])
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise UserError(
-            f"{what}: {type(error).__name__}: {lines[0] if lines else 'no message'} "
-            f"({frame.filename}, line {frame.lineno})"
-        ) from error
+    except (Exception, SystemExit) as error:  # A script that is imported may exit.
+        raise UserError(f"{what}: {error_text(error)}") from error
+
+
+def error_text(error: BaseException) -> str:
+    """What a user's code raised: its kind and message, and the file and line where that is known.
+
+    Example:
+        >>> error_text(KeyError("x"))
+        "KeyError: 'x'"
+    """
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    frame = next((f for f in frames if _is_users(f.filename)), None)
+    place = f" ({frame.filename}, line {frame.lineno})" if frame else ""
+    return f"{type(error).__name__}: {_message(error)}{place}"
+
+
+def _message(error: BaseException) -> str:
+    lines = [line.strip() for line in _COLOR.sub("", str(error)).splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith(_BEFORE_A_LAYERS_MESSAGE):
+        return lines[1]
+    return lines[0] if lines else "no message"
 
 
 def _is_users(file: str) -> bool:
     path = pathlib.Path(file)
+    libraries = (pathlib.Path(sysconfig.get_path("stdlib")), pathlib.Path(__file__).parent)
     is_installed = "site-packages" in path.parts or "dist-packages" in path.parts
-    return not is_installed and pathlib.Path(__file__).parent not in path.parents
+    is_file = not file.startswith("<")  # As the frames of the import system are.
+    return is_file and not is_installed and not any(lib in path.parents for lib in libraries)

@@ -22,7 +22,7 @@ from typing import Any
 
 from etils import epath
 
-from data_parallelism.errors import UserError
+from data_parallelism.errors import NO_SPACE, UserError
 from data_parallelism.records import store
 
 LOCK_FILE = ".lock"
@@ -107,13 +107,31 @@ class Locks:
         self._part = part
         self._peers = peers
         self._paths: list[epath.Path] = []
+        self._made: list[epath.Path] = []
         self._beats = 0
         self._is_over = threading.Event()
         self._lost: str | None = None
         self._thread: threading.Thread | None = None
 
     def take(self, folder: epath.Path) -> None:
-        """Takes the lock of a folder, from a dead owner if need be."""
+        """Takes the lock of a folder, from a dead owner if need be.
+
+        Raises:
+            UserError: another run that is alive holds it, or nothing can be written there.
+        """
+        try:
+            self._take(folder)
+        except OSError as error:
+            if error.errno in NO_SPACE:
+                raise
+            raise UserError(
+                f"{folder}: expected a folder for a study, there or to be made, got "
+                f"{error.strerror or error}"
+            ) from None
+
+    def _take(self, folder: epath.Path) -> None:
+        if store.is_local(folder):
+            self._made += [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{LOCK_FILE}{self._part}"
         for other in _lock_files(folder):
@@ -139,7 +157,7 @@ class Locks:
             raise UserError(self._lost)
 
     def release(self) -> None:
-        """Gives back all locks that are still this run's."""
+        """Gives back all locks that are still this run's, and leaves no folder that is empty."""
         self._is_over.set()
         if self._thread:
             self._thread.join()
@@ -147,7 +165,12 @@ class Locks:
             found = _read(path)
             if found and found[0] == self._owner:
                 path.unlink(missing_ok=True)
+            self._beside(path).unlink(missing_ok=True)
         self._paths = []
+        for folder in sorted(self._made, key=lambda made: -len(made.parts)):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        self._made = []
 
     def _beat(self) -> None:
         while not self._is_over.wait(BEAT_SECONDS):
@@ -160,8 +183,11 @@ class Locks:
                 with contextlib.suppress(OSError):  # A full disk: the run itself will say so.
                     self._written_beside(path).replace(path)
 
+    def _beside(self, path: epath.Path) -> epath.Path:
+        return path.with_name(f"{path.name}.partial-{self._owner.name}")
+
     def _written_beside(self, path: epath.Path) -> epath.Path:
-        beside = path.with_name(f"{path.name}.partial-{self._owner.name}")
+        beside = self._beside(path)
         content = {**dataclasses.asdict(self._owner), "beats": self._beats}
         beside.write_text(json.dumps(content))
         return beside

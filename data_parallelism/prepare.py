@@ -12,6 +12,7 @@ from absl import flags
 
 from data_parallelism import cli, datasets
 from data_parallelism.errors import UserError
+from data_parallelism.folders import check_folder
 
 DATASET = flags.DEFINE_multi_string(
     "dataset", [], f"Data set to prepare: {', '.join(datasets.DATASETS)}; may be repeated."
@@ -26,6 +27,8 @@ def main(argv: Sequence[str]) -> None:
     del argv
     if not DATASET.value:
         raise UserError(f"--dataset: expected one of {', '.join(datasets.DATASETS)}, got none")
+    if DATA_DIR.value is not None:
+        check_folder("--data_dir", DATA_DIR.value)
     wanted = [datasets.named(name, DATA_DIR.value) for name in DATASET.value]
     for dataset in wanted:
         dataset.prepare(progress=print)

@@ -23,9 +23,11 @@ class ProgressDisplay(Display):
         super().__init__(console)
         self._forecast: Forecast | None = None
         self._told: set[int] = set()
+        self._studies: Sequence[Study] = ()
 
     def update(self, studies: Sequence[Study]) -> None:
         """Shows the studies as they are now."""
+        self._studies = studies
         if self._forecast is None:
             self._forecast = Forecast(_share_done(studies))
         is_done = all(study.is_closed for study in studies)
@@ -33,6 +35,15 @@ class ProgressDisplay(Display):
             self._tell(studies)
         elif is_done or self.is_due:
             self.draw(self._table(studies))
+
+    @property
+    def waits(self) -> str:
+        """Which studies wait for which shards, such as `batch size 8 waits for shard 2/4`."""
+        return ", ".join(
+            f"batch size {study.batch_size} waits for {study.waits_for}"
+            for study in self._studies
+            if study.waits_for
+        )
 
     def _tell(self, studies: Sequence[Study]) -> None:
         """A line per closed study, and one a minute for those that run."""
@@ -43,14 +54,16 @@ class ProgressDisplay(Display):
             if is_news or (is_due and (is_waiting or study.counts()["running"])):
                 row = cells_of(Status.of(study))
                 cells = (f"{n} {v}" for n, v in zip(COLUMNS, row, strict=True))
-                line = "  ".join([*cells, self._time_left(studies)])
+                waits = [f"waits for {study.waits_for}"] if study.waits_for else []
+                line = "  ".join([*cells, self._time_left(studies), *waits])
                 self.print_line(line)
             if study.is_closed:
                 self._told.add(study.batch_size)
 
     def _table(self, studies: Sequence[Study]) -> Table:
         name = studies[0].workload.name
-        table = Table(title=name, caption=self._time_left(studies), title_justify="left")
+        caption = "\n".join([self._time_left(studies), *filter(None, [self.waits])])
+        table = Table(title=name, caption=caption, title_justify="left")
         for column in COLUMNS:
             table.add_column(column, justify="right")
         for study in studies:

@@ -20,6 +20,8 @@ PUBLISHED_SCALES = {
     "reverse_log": "REVERSE_LOG_SCALE",
 }
 SCALES = (*PUBLISHED_SCALES, "integer", "discrete", "fixed")
+# SciPy's sequence has no more.
+MAX_POINTS = 2**30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,16 +198,40 @@ def _problem(scale: Any, values: tuple[Any, ...]) -> str | None:
         return None if len(values) == 1 else f"expected one value, got {len(values)}"
     if scale == "discrete":
         return None if len(values) > 1 else "expected two values or more"
-    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
-    if len(values) != 2 or not numbers or not all(map(math.isfinite, values)):
+    if len(values) != 2 or not all(map(is_number, values)):
         return "expected a finite low and high"
     low, high = values
     if not low < high:
-        return f"expected low < high, got {low!r} and {high!r}"
+        hint = f"; ('fixed', {low!r}) is one value" if low == high else ""
+        return f"expected low < high, got {low!r} and {high!r}{hint}"
+    return _scale_problem(scale, low, high)
+
+
+def _scale_problem(scale: str, low: float, high: float) -> str | None:
     if scale == "log" and low <= 0:
         return f"expected low > 0 on a log scale, got {low!r}"
     if scale == "reverse_log" and high >= 1:
         return f"expected high < 1 on a reverse log scale, got {high!r}"
     if scale == "integer" and (int(low) != low or int(high) != high):
-        return "expected whole numbers"
+        return f"expected whole numbers, got {low!r} and {high!r}"
+    if not is_number(_span(scale, low, high)):
+        return f"expected a range that floats can span, got {low!r} to {high!r}"
     return None
+
+
+def _span(scale: str, low: float, high: float) -> float:
+    if scale == "log":
+        return high / low
+    if scale == "reverse_log":
+        return (1 - low) / (1 - high)
+    return high - low
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number, and not a boolean."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # A whole number beyond all floats.
+        return False

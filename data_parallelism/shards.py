@@ -11,6 +11,8 @@ import dataclasses
 import time
 from typing import Any
 
+from etils import epath
+
 from data_parallelism import checkpoints
 from data_parallelism.errors import UserError
 from data_parallelism.groups import Group, Progress
@@ -78,6 +80,19 @@ class SharedStudy(Study):
         """A file for each shard."""
         return f"timing{self._shard.suffix}.json"
 
+    @property
+    def waits_for(self) -> str:
+        """See `Study.waits_for`."""
+        open_parts = {
+            number % self._shard.count + 1
+            for number, block in enumerate(self._blocks())
+            if any(self._is_unknown(trial) for trial in block)
+        }
+        if self.is_closed or self._shard.index in open_parts:
+            return ""
+        names = ", ".join(f"{part}/{self._shard.count}" for part in sorted(open_parts))
+        return f"shard{'s' if len(open_parts) > 1 else ''} {names}"
+
     def look(self) -> None:
         """Takes in what other hosts have done since."""
         self._read_records()
@@ -144,8 +159,8 @@ class SharedStudy(Study):
             checkpoint, _ = checkpoints.load(folder)
             if checkpoint is not None and checkpoint.state is None:
                 self._outcomes.update((o.trial_id, o) for o in checkpoint.outcomes)
-            elif (folder / PROGRESS_FILE).exists():
-                trials, progress = _progress_of(store.read_json(folder / PROGRESS_FILE))
+            elif (told := _told(folder / PROGRESS_FILE)) is not None:
+                trials, progress = told
                 self._progress.update(dict.fromkeys(trials, progress))
 
 
@@ -158,6 +173,14 @@ def _progress_values(group: Group, progress: Progress) -> dict[str, Any]:
     }
 
 
-def _progress_of(values: dict[str, Any]) -> tuple[list[int], Progress]:
-    passed, diverged = (dict(map(tuple, values[name])) for name in ("passed", "diverged"))
-    return values["trials"], Progress(values["step"], passed, diverged)
+def _told(path: epath.Path) -> tuple[list[int], Progress] | None:
+    """What another host tells of a group; None if nothing whole, since it tells anew soon."""
+    try:
+        values = store.read_json(path)
+        passed, diverged = (
+            {int(trial): int(step) for trial, step in values[name]}
+            for name in ("passed", "diverged")
+        )
+        return [*map(int, values["trials"])], Progress(int(values["step"]), passed, diverged)
+    except (UserError, KeyError, TypeError, ValueError):
+        return None

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from etils import epath
 
 from data_parallelism import locks
 from data_parallelism.analysis.steps_to_result import find_winner, first_complete, first_passages
+from data_parallelism.analysis.study_settings import parse_settings
 from data_parallelism.checkpoints import RUNNING
 from data_parallelism.errors import UserError
 from data_parallelism.records import store
 from data_parallelism.records.schema import COMPLETE, INFEASIBLE, StudyRecord
+from data_parallelism.search import is_number
 from data_parallelism.study import MAX_TRIALS_PER_WANTED, Study
-from data_parallelism.workload import Goal
 
 PROGRESS_FILE = "progress.json"
 SECONDS_BETWEEN_WRITES = 5.0
@@ -132,7 +132,7 @@ def read_status(study_dir: epath.Path) -> tuple[Status, str]:
     study = store.read_study(study_dir)
     if not study.settings:
         raise UserError(study.damaged[0])
-    status = _recorded(study)
+    status = _recorded(study, study_dir)
     if status.is_closed:
         return status, "complete" if status.has_all else "closed: diverges too often"
     owners = [owner for owner in locks.owners_of(study_dir) if not owner.is_known_dead]
@@ -145,22 +145,34 @@ def read_status(study_dir: epath.Path) -> tuple[Status, str]:
 def _told(path: epath.Path, recorded: Status) -> Status:
     """What the run told last; what is recorded where it told nothing that can be used."""
     try:
-        return Status(**store.read_json(path)) if path.exists() else recorded
+        told = Status(**store.read_json(path)) if path.exists() else recorded
     except (UserError, TypeError):
         return recorded
+    return told if _is_whole(told) else recorded
 
 
-def _recorded(study: StudyRecord) -> Status:
-    settings: Mapping[str, Any] = study.settings
+def _is_whole(told: Status) -> bool:
+    """Whether all that was read are numbers, but for what may not be known yet."""
+    values = dataclasses.asdict(told)
+    known = {name: value for name, value in values.items() if value is not None}
+    return {"best_steps", "seconds_left"} >= values.keys() - known and all(
+        map(is_number, known.values())
+    )
+
+
+def _recorded(study: StudyRecord, study_dir: epath.Path) -> Status:
+    try:
+        settings = parse_settings(study)
+    except UserError as error:
+        raise UserError(f"{study_dir / store.STUDY_FILE}: {error}") from None
     trials, statuses = study.trials, [trial.status for trial in study.trials]
-    wanted = settings.get("num_trials", len(trials))
+    wanted = len(trials) if settings.num_trials is None else settings.num_trials
     complete = statuses.count(COMPLETE)
     finished = first_complete(trials)
-    goal = Goal(**settings["goal"]) if isinstance(settings.get("goal"), dict) else None
-    winner = find_winner(finished, goal) if goal else None
-    passages = first_passages(finished, goal) if goal else ()
+    winner = find_winner(finished, settings.goal) if settings.goal else None
+    passages = first_passages(finished, settings.goal) if settings.goal else ()
     return Status(
-        batch_size=settings["batch_size"],
+        batch_size=settings.batch_size,
         wanted=wanted,
         complete=complete,
         infeasible=statuses.count(INFEASIBLE),

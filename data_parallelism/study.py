@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from etils import epath
 
-from data_parallelism import checkpoints, race
+from data_parallelism import checkpoints, race, recovery
 from data_parallelism.checkpoints import Checkpoint
+from data_parallelism.errors import UserError
 from data_parallelism.groups import (
     Checkpoints,
     Group,
@@ -27,7 +28,7 @@ from data_parallelism.groups import (
 from data_parallelism.plan import Plan
 from data_parallelism.records import store
 from data_parallelism.records.schema import COMPLETE, INFEASIBLE, Curve, TrialRecord
-from data_parallelism.study_file import refuse_other_settings, study_settings
+from data_parallelism.study_file import refuse_other_settings, settings_on_disk, study_settings
 from data_parallelism.workload import RACE, Workload
 
 MAX_TRIALS_PER_WANTED = 12
@@ -63,6 +64,7 @@ class Study:
         self.workload = workload
         self.batch_size = batch_size
         self.folder = folder
+        self._seed = seed
         self.train_steps = workload.budget.train_steps(batch_size)
         self.settings = study_settings(workload, batch_size, seed, plan)
         self._continue_on_disk()
@@ -75,8 +77,7 @@ class Study:
         self.statuses: dict[int, str] = {}
         self._recorded_passages: dict[int, int] = {}
         self._read_records()
-        self.seconds = self._read_seconds()
-        self._seed = seed
+        self.seconds = recovery.seconds_so_far(self.folder / self.timing_file)
         self._round_starts = [0]
         self._drawn = self.num_trials
         self._outcomes: dict[int, Outcome] = {}
@@ -92,6 +93,11 @@ class Study:
     def timing_file(self) -> str:
         """The name of the file that says how long this run of the study took."""
         return "timing.json"
+
+    @property
+    def waits_for(self) -> str:
+        """The shards that have to finish something before this run can, in words; else empty."""
+        return ""
 
     @property
     def limit(self) -> int:
@@ -311,33 +317,44 @@ class Study:
 
     def _continue_on_disk(self) -> None:
         path = self.folder / "study.json"
-        old: dict[str, Any] | None = None
         if path.exists():
-            old = store.read_json(path)
+            old = settings_on_disk(self.folder)
             refuse_other_settings(old, self.settings, path)
             self.settings["horizon"] = old["horizon"]
             self.settings["group_width"] = old["group_width"]
             self.settings["num_trials"] = max(old["num_trials"], self.settings["num_trials"])
-        if old != self.settings:
+        else:
+            self._refuse_other_trials()
+        if not path.exists() or path.read_bytes() != store.json_bytes(path, self.settings):
             store.write_json(path, self.settings)
 
-    def _read_records(self) -> None:
-        for path, trial in store.each_trial(self.folder, skipped=self.statuses):
+    def _refuse_other_trials(self) -> None:
+        """Without `study.json` nothing else tells whether the trials there are of this search."""
+        for path, trial in store.each_trial(self.folder):
             if isinstance(trial, TrialRecord):
-                self._note_record(trial)
-            elif path.is_dir():
-                aside = store.set_aside(path)
-                print(f"{trial}; set aside as {aside.name}, the trial is run again")
-            else:
-                print(f"{trial}; the trial is run again")
+                point = self._point(trial.trial_id)
+                if trial.parameters != point:
+                    raise UserError(
+                        f"{path}: expected trial {trial.trial_id} of this search, with {point}, "
+                        f"got {dict(trial.parameters)}; name another --records_dir"
+                    )
 
-    def _read_seconds(self) -> dict[str, float]:
-        path = self.folder / self.timing_file
-        return (
-            store.read_json(path)
-            if path.exists()
-            else dict.fromkeys(("train_seconds", "measure_seconds"), 0.0)
-        )
+    def _read_records(self) -> None:
+        for record in recovery.whole_trials(self.folder, skipped=self.statuses):
+            if self.workload.stop_rule == RACE:
+                self._check_horizon(record)
+            self._note_record(record)
+
+    def _check_horizon(self, record: TrialRecord) -> None:
+        """The horizon stands in every record, too, if `study.json` has lost it."""
+        horizon = self.train_steps if record.stopped_at is None else record.stopped_at
+        if self.horizon is None:
+            self._set_horizon(horizon)
+        elif horizon != self.horizon:
+            raise UserError(
+                f"{self.folder / 'study.json'}: horizon: expected {horizon}, where trial "
+                f"{record.trial_id} was stopped, got {self.horizon}"
+            )
 
 
 def trial_record(

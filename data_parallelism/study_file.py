@@ -19,9 +19,33 @@ from data_parallelism.workload import RACE, Workload
 MAY_CHANGE = ("horizon", "num_trials", "group_width", "num_threads", "instruction_set", "versions")
 
 
+def settings_on_disk(folder: epath.Path) -> dict[str, Any]:
+    """What the `study.json` of a study that is to be gone on with holds.
+
+    Raises:
+        UserError: it cannot be read, or a setting that may change is of another kind.
+    """
+    path = folder / "study.json"
+    try:
+        settings = store.read_json(path)
+    except UserError as error:
+        raise UserError(
+            f"{error}; if this is the command that began the study, remove the file: the finished "
+            "trials are kept"
+        ) from None
+    for name, least in (("num_trials", 1), ("group_width", 1), ("horizon", 0)):
+        value = settings.get(name, least)
+        is_count = isinstance(value, int) and not isinstance(value, bool) and value >= least
+        if not is_count and (name, value) != ("horizon", None):
+            raise UserError(
+                f"{path}: {name}: expected a whole number >= {least}, got {value!r}"
+            )
+    return settings
+
+
 def plan_on_disk(folder: epath.Path) -> Plan:
     """The plan by which the study in a folder was run."""
-    settings = store.read_json(folder / "study.json")
+    settings = settings_on_disk(folder)
     names = ("device", "precision", "num_threads", "instruction_set", "versions")
     facts = {name: settings.get(name) for name in names}
     return Plan(
@@ -73,7 +97,7 @@ def refuse_other_settings(old: Mapping[str, Any], new: Mapping[str, Any], path: 
     if RACE in (old.get("stop_rule"), new["stop_rule"]):
         may_change.discard("num_trials")  # The horizon depends on it.
     differing = [
-        f"{name}: {old.get(name)!r} there, {new.get(name)!r} now"
+        f"{name}: {_shown(old, name)} there, {_shown(new, name)} now"
         for name in sorted(old.keys() | new.keys())
         if name not in old or (name not in may_change and old[name] != new.get(name))
     ]
@@ -82,3 +106,7 @@ def refuse_other_settings(old: Mapping[str, Any], new: Mapping[str, Any], path: 
             f"{path}: expected a study with the same settings, got other ones "
             f"({'; '.join(differing)}); name another --records_dir"
         )
+
+
+def _shown(settings: Mapping[str, Any], name: str) -> str:
+    return repr(settings[name]) if name in settings else "nothing"

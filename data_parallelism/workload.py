@@ -18,7 +18,7 @@ from data_parallelism.errors import UserError
 from data_parallelism.losses import LOSSES
 from data_parallelism.optimizers import OPTIMIZERS
 from data_parallelism.schedules import SCHEDULES
-from data_parallelism.search import SearchSpace
+from data_parallelism.search import MAX_POINTS, SearchSpace, is_number
 
 MINIMIZE = "minimize"
 MAXIMIZE = "maximize"
@@ -28,6 +28,8 @@ STOP_RULES = (BUDGET, RACE)
 AUTO, VECTORIZED, REPLICATED = "auto", "vectorized", "replicated"
 ESTIMATORS = (AUTO, VECTORIZED, REPLICATED)
 SPLITS = ("train", "val", "test")
+# Steps are counted in int32 on the device.
+MAX_STEPS = 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Goal:
             raise UserError(
                 f"Goal.direction: expected {MINIMIZE!r} or {MAXIMIZE!r}, got {self.direction!r}"
             )
-        if not _is_number(self.threshold):
+        if not is_number(self.threshold):
             raise UserError(f"Goal.threshold: expected a finite number, got {self.threshold!r}")
 
     @property
@@ -105,7 +107,7 @@ class Budget:
     def __post_init__(self) -> None:
         for name in ("steps", "examples"):
             value = getattr(self, name)
-            if not _is_number(value) or value < 0:
+            if not is_number(value) or value < 0:
                 raise UserError(f"Budget.{name}: expected a number >= 0, got {value!r}")
         if not _is_mapping(self.per_batch_size, _is_count, _is_count):
             raise UserError(
@@ -122,6 +124,10 @@ class Budget:
             steps = math.ceil(self.steps + self.examples / batch_size)
         if steps < 1:
             raise UserError(f"Budget: expected steps at batch size {batch_size}, got none")
+        if steps > MAX_STEPS:
+            raise UserError(
+                f"Budget: expected at most {MAX_STEPS} steps at batch size {batch_size}, got {steps}"
+            )
         return steps
 
 
@@ -226,7 +232,7 @@ class Workload:
         self.budget.train_steps(batch_size)
         axes = self.space_at(batch_size).parameters
         for name, axis in axes.items():
-            if not all(map(_is_number, axis.values)):
+            if not all(map(is_number, axis.values)):
                 raise UserError(
                     f"SearchSpace at batch size {batch_size}: {name}: expected numbers, "
                     f"got {axis.values!r}"
@@ -250,7 +256,7 @@ class Workload:
     def _problems(self) -> Iterator[str]:
         yield from self._wrong_kinds()
         yield from self._unknown_names()
-        if not _is_number(self.measurement_ratio) or not 0.0 < self.measurement_ratio <= 1.0:
+        if not is_number(self.measurement_ratio) or not 0.0 < self.measurement_ratio <= 1.0:
             yield f"measurement_ratio: expected a number in (0, 1], got {self.measurement_ratio!r}"
         if self.goal.split not in self.dataset.sizes:
             splits = _listed(self.dataset.sizes)
@@ -272,6 +278,8 @@ class Workload:
             value = getattr(self, name)
             if not _is_count(value):
                 yield f"{name}: expected a whole number >= 1, got {value!r}"
+        if self.num_trials > MAX_POINTS:
+            yield f"num_trials: expected at most {MAX_POINTS}, got {self.num_trials}"
         sizes = self.batch_sizes
         if not isinstance(sizes, tuple) or not sizes or len({*map(repr, sizes)}) < len(sizes):
             yield f"batch_sizes: expected one or more, each once, got {sizes!r}"
@@ -311,12 +319,7 @@ def describe(value: Any) -> Any:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)) or "none"
-
-
-def _is_number(value: Any) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)
+    return ", ".join(sorted(map(str, names))) or "none"
 
 
 def _is_count(value: Any) -> bool:

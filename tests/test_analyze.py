@@ -160,39 +160,6 @@ def test_damage_is_named_in_every_format(records_dir):
         assert str(file) in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ([], "records_dir"),
-        (["--records_dir=missing"], "'missing'"),
-        (["--records_dir=."], "study.json"),
-        (["--records_dir=records", "--format=xml"], "table|json|csv"),
-        (["--records_dir=records", "--goal=low"], "goal"),
-        (["--records_dir=records", "--goal=nan"], "finite"),
-        (["--records_dir=records", "--goal_metric=val/loss", "--goal=1"], "train/error, val/error"),
-        (["--records_dir=records", "--goal_metric=loss", "--goal=1"], "SPLIT/METRIC"),
-        (["--records_dir=records", "--num_trials=0"], "num_trials"),
-        (["--records_dir=records", "--goal=0.05,0.05"], "several, each once, got '0.05,0.05'"),
-        (["--records_dir=records", "--goal="], "expected a number, or several, each once, got ''"),
-        (["--records_dir=records", "--base_batch_size=3"], "expected one of 1, 8, 64, got 3"),
-        (["--records_dir=records", "--compare"], "two or more workloads"),
-        (["--records_dir=records", "--normalize_at=8"], "expected --compare beside it"),
-        (["--records_dir=records", "--compare", "--heuristics"], "expected no --heuristics"),
-        (["--records_dir=records", "--seconds_per_step=no.csv"], "no.csv: cannot be read"),
-        (["--records_dir=records", "--seconds_per_step=measured"], "timing.json"),
-        (["--records_dir=records", "--price_per_device_hour=-1"], "expected a number >= 0"),
-        (["--records_dirs=records"], "records_dirs"),
-    ],
-)
-def test_bad_input_is_one_line(tmp_path, records_dir, arguments, words, monkeypatch):
-    (tmp_path / "empty").mkdir()
-    monkeypatch.chdir(tmp_path / "empty" if "--records_dir=." in arguments else tmp_path)
-    done = run(*arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("dp-analyze: ") and done.stderr.count("\n") == 1
-    assert words in done.stderr
-
-
 def test_starts_without_the_slow_libraries(records_dir):
     code = (
         "import data_parallelism.analyze\n"

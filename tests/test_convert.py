@@ -29,9 +29,6 @@ ENVIRONMENT = {
 }
 
 
-TAR = ["--archive=archive.tar.bz2", "--no_checksum"]
-
-
 def run(*flags, cwd=None):
     command = [sys.executable, "-m", "data_parallelism.convert", *map(str, flags)]
     return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, cwd=cwd)
@@ -71,32 +68,6 @@ def test_only_some_workloads(tar, tmp_path):
     done = run(*flags, "--workload=imagenet", f"--workload={STUDY}")
     assert done.returncode == 0 and "too, got none" not in done.stdout
     assert run(*flags, "--workload=imagenet").returncode == 2
-
-
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        ([], "records_dir"),
-        (["--records_dir=r"], "expected --archive and no --output_dir"),
-        (["--records_dir=r", "--archive=a", "--output_dir=o"], "no --output_dir, got"),
-        (["--records_dir=r", "--layout=published"], "expected --output_dir and no --archive"),
-        (["--records_dir=r", "--layout=csv", "--archive=a"], "records|published"),
-        (["--records_dir=r", "--archive=missing"], "missing: expected an archive"),
-        (["--records_dir=r", "--archive=archive.tar.bz2"], "--no_checksum"),
-        (["--records_dir=r", "--archive=not.tar", "--no_checksum"], "not.tar: expected a tar"),
-        (["--records_dir=r", "--archive=empty"], "expected studies in the published layout"),
-        (["--records_dir=not.tar", *TAR], "cannot be written"),
-        (["--records_dir=missing", "--layout=published", "--output_dir=o"], "folder of records"),
-    ],
-)
-def test_bad_input_is_one_line(tar, tmp_path, flags, words):
-    (tmp_path / "not.tar").write_bytes(b"x" * 2000)
-    (tmp_path / "empty").mkdir()
-    done = run(*flags, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("dp-convert: ") and done.stderr.count("\n") == 1
-    assert words in done.stderr
-    assert sorted(os.listdir(tmp_path)) == ["archive.tar.bz2", "empty", "not.tar"]
 
 
 def test_an_interruption_says_how_to_go_on(tmp_path):

@@ -24,15 +24,6 @@ def test_prepares_each_named_data_set(mnist_data_dir: str) -> None:
     assert "digits: ready, 1,437 train, 180 val, 180 test examples" in done.stdout
 
 
-@pytest.mark.parametrize("flags", [["--dataset=digits", "--dataset=mnits"], []])
-def test_refuses_unknown_names_in_one_line(flags: list[str]) -> None:
-    done = prepare(*flags)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
-    assert "digits, fashion_mnist, mnist" in line
-
-
 def test_every_name_is_its_data_sets_name(tmp_path: pathlib.Path) -> None:
     for name in datasets.DATASETS:
         assert datasets.named(name).name == name

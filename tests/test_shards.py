@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 
 import numpy as np
 import pytest
@@ -17,11 +18,13 @@ from fake_trials import (
     toy_study,
     toy_workload,
 )
+from rich.console import Console
 
 from data_parallelism import shards
 from data_parallelism.errors import UserError
 from data_parallelism.locks import locked
 from data_parallelism.plan import Plan
+from data_parallelism.progress import ProgressDisplay
 from data_parallelism.records import store
 from data_parallelism.shards import Shard, SharedStudy
 from data_parallelism.workload import BUDGET, RACE
@@ -88,6 +91,7 @@ def test_a_shard_waits_for_the_round_and_draws_as_many_as_diverged(tmp_path):
     one, two = (shared_study(workload, tmp_path, Shard(i, 2)) for i in (1, 2))
     drive(one, courses, rng)
     assert sorted(one.statuses) == [0, 1] and not one.is_closed and one.next_group() is None
+    assert one.waits_for == "shard 2/2" and two.waits_for == ""
     drive(two, courses, rng)
     assert sorted(two.statuses) == [2, 3] and two.next_group() is None
     for study in (two, one):
@@ -143,3 +147,28 @@ def test_every_shard_may_run_once_and_only_beside_its_peers(tmp_path):
             ):
                 pass
     assert dataclasses.astuple(Shard.parse("2/3")) == (2, 3)
+
+
+def test_the_display_says_who_is_waited_for(tmp_path):
+    workload = toy_workload(6, 30, BUDGET)
+    one = shared_study(workload, tmp_path, Shard(1, 3))
+    console = Console(file=io.StringIO())
+    with ProgressDisplay(console) as display:
+        display.update([one])
+        assert display.waits == ""
+        drive(one, lambda trial: Course(), np.random.default_rng(0))
+        assert display.waits == "batch size 2 waits for shards 2/3, 3/3"
+        display._shown_at -= 99
+        display.update([one])
+    assert console.file.getvalue().endswith("  waits for shards 2/3, 3/3\n")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"trials": [2], "step": "x"}'])
+def test_what_a_host_tells_by_halves_is_no_news(text, tmp_path):
+    rng, workload = np.random.default_rng(0), toy_workload(4, 100, RACE)
+    one, two = (shared_study(workload, tmp_path, Shard(i, 2)) for i in (1, 2))
+    drive(two, lambda trial: Course(), rng, num_workers=1, stop_after=14)
+    (file,) = tmp_path.glob("*/*/progress.json")
+    file.write_text(text)
+    one.look()
+    assert one.limit == 100

@@ -12,7 +12,6 @@ import pytest
 from tiny_run import (
     BATCH_SIZES,
     FLAGS,
-    GIN_FILE,
     STUDIES,
     command,
     finished_run,
@@ -201,37 +200,3 @@ def test_list_names_the_shipped_configs():
     done = run("train", "--list")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == shipped_configs()
-
-
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        ([], "--gin_file: expected the config of a workload, got none"),
-        ([f"--gin_file={GIN_FILE}"], "--records_dir: expected a folder for the records, got none"),
-        (["--gin_file=mnist/fc_1023_sgd.gin"], "did you mean mnist/fc_1024_sgd.gin?"),
-        ([*FLAGS, "--gin_param=Goal.treshold = 1"], "did you mean threshold?"),
-        ([*FLAGS, "--batch_sizes=8,many"], "--batch_sizes: expected whole numbers such as 8,32"),
-        ([*FLAGS, "--batch_sizes=1438"], "expected at most the 1437 training examples of digits"),
-        ([*FLAGS, "--num_trials=few"], "num_trials"),
-        ([*FLAGS, "--stop_rule=never"], "stop_rule"),
-        ([*FLAGS, "--records_dir=x", "--num_workers=0"], "--num_workers: expected a number >= 1"),
-        ([*FLAGS, "--records_dir=file/below"], "--records_dir=file/below: expected a folder"),
-    ],
-)
-def test_bad_flags_are_told_in_one_line(flags, words, tmp_path):
-    (tmp_path / "file").write_text("")
-    done = run("train", *flags, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("dp-train: ") and done.stderr.count("\n") == 1
-    assert words in done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_another_workload_in_the_same_folder_is_refused_in_one_line(records_dir):
-    before = trial_files(records_dir)
-    flags = [*FLAGS, f"--records_dir={records_dir}", "--seed=1"]
-    done = run("train", *flags)
-    assert done.returncode == 2
-    assert done.stderr.startswith("dp-train: ") and done.stderr.count("\n") == 1
-    assert "seed: 0 there, 1 now" in done.stderr and "name another --records_dir" in done.stderr
-    assert trial_files(records_dir) == before

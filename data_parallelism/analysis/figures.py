@@ -27,9 +27,7 @@ def draw_steps_to_result(answer: Answer, path: os.PathLike[str] | str) -> None:
         UserError: if matplotlib is missing, the file cannot be written or has another ending, or no
             batch size reached the goal.
     """
-    suffix = pathlib.PurePath(path).suffix.lower()
-    if suffix not in FORMATS:
-        raise UserError(f"{path}: expected a file that ends in {', '.join(FORMATS)}")
+    check_file(path)
     plot = data.plot_data(answer)
     if plot is None:
         raise UserError(f"{path}: expected a batch size that reached the goal, got none")
@@ -47,8 +45,19 @@ def draw_steps_to_result(answer: Answer, path: os.PathLike[str] | str) -> None:
     axes.set_title(title, fontsize=11, parse_math=False)
     figure.legend(fontsize=8, loc="outside lower center", ncols=3, frameon=False)
     content = io.BytesIO()
-    figure.savefig(content, format=suffix[1:], dpi=150)
+    figure.savefig(content, format=_suffix(path)[1:], dpi=150)
     output.write_file(path, content.getvalue())
+
+
+def check_file(path: os.PathLike[str] | str) -> None:
+    """Raises a one-line error unless a plot of this name can be expected to be written."""
+    if _suffix(path) not in FORMATS:
+        raise UserError(f"{path}: expected a file that ends in {', '.join(FORMATS)}")
+    output.check_file(path)
+
+
+def _suffix(path: os.PathLike[str] | str) -> str:
+    return pathlib.PurePath(path).suffix.lower()
 
 
 def _draw(axes: Any, plot: data.PlotData) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from data_parallelism.analysis import comparison_table, tables
+from data_parallelism.analysis import comparison_table, figures, output, tables
 from data_parallelism.analysis.answer import Answer
 from data_parallelism.analysis.comparison import Comparison, compare
 from data_parallelism.errors import UserError
@@ -88,13 +88,34 @@ def print_answers(
             print(f"left out: {line}", file=sys.stderr)
 
 
+def check_files(answers: Sequence[Answer], report: str | None, plot: str | None) -> None:
+    """Raises a one-line error unless what is asked for can be expected to be written.
+
+    Args:
+        answers: as `analyze` gives them.
+        report: as for `write_files`.
+        plot: the same.
+
+    Raises:
+        UserError: naming the file, or saying that a plot is wanted of several answers.
+    """
+    if report is not None:
+        output.check_file(report)
+    if plot is not None:
+        figures.check_file(plot)
+        if len(answers) > 1:
+            raise UserError(
+                f"--plot: expected records of one workload and one goal, got {len(answers)}"
+            )
+
+
 def write_files(
     answers: Sequence[Answer],
     comparison: Comparison | None,
     report: str | None,
     plot: str | None,
 ) -> None:
-    """Writes what was asked for: a report, a plot, and says so on stderr.
+    """Writes what `check_files` has passed, a report or a plot, and says so on stderr.
 
     Args:
         answers: as `analyze` gives them.
@@ -103,7 +124,7 @@ def write_files(
         plot: file for a plot of the one answer, or None.
 
     Raises:
-        UserError: if a file cannot be written, or a plot is wanted of several answers.
+        UserError: if a file cannot be written.
     """
     if report is not None:
         from data_parallelism.analysis.report import write_report
@@ -111,11 +132,5 @@ def write_files(
         write_report(answers, report, comparison)
         print(f"report: {report}", file=sys.stderr)
     if plot is not None:
-        from data_parallelism.analysis.figures import draw_steps_to_result
-
-        if len(answers) > 1:
-            raise UserError(
-                f"--plot: expected records of one workload and one goal, got {len(answers)}"
-            )
-        draw_steps_to_result(answers[0], plot)
+        figures.draw_steps_to_result(answers[0], plot)
         print(f"plot: {plot}", file=sys.stderr)

@@ -48,17 +48,18 @@ def read_step_times(path: os.PathLike[str] | str) -> list[StepTime]:
         UserError: if the file cannot be read, or a row is not what it should be.
     """
     try:
-        text = epath.Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
+        reader = csv.DictReader(io.StringIO(epath.Path(path).read_text()))
+        names = list(reader.fieldnames or ())
+        rows = [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"seconds_per_step: {path}: cannot be read ({reason})") from None
-    reader = csv.DictReader(io.StringIO(text))
-    if sorted(reader.fieldnames or ()) != sorted(COLUMNS):
+    if sorted(names) != sorted(COLUMNS):
         raise UserError(
             f"seconds_per_step: {path}: expected the columns {','.join(COLUMNS)}, "
-            f"got {','.join(reader.fieldnames or ()) or 'none'}"
+            f"got {','.join(names) or 'none'}"
         )
-    times = [_parsed(row, f"seconds_per_step: {path}:{reader.line_num}") for row in reader]
+    times = [_parsed(row, f"seconds_per_step: {path}:{number}") for number, row in rows]
     _check(times, str(path))
     return times
 

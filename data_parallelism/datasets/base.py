@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from data_parallelism.errors import UserError
+from data_parallelism.errors import UserError, users_code
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -140,14 +140,27 @@ class Dataset(abc.ABC):
 
 @functools.lru_cache(maxsize=8)
 def _loaded(dataset: Dataset) -> Mapping[str, Arrays]:
-    splits = dataset.load()
-    for name, size in dataset.sizes.items():
-        arrays = splits[name]
-        if (len(arrays.inputs), len(arrays.labels)) != (size, size):
-            raise UserError(
-                f"data set {dataset.name}: expected {size} examples in {name}, "
-                f"got {len(arrays.inputs)} inputs and {len(arrays.labels)} labels"
-            )
-        arrays.inputs.flags.writeable = False
-        arrays.labels.flags.writeable = False
+    with users_code(f"data set {dataset.name}"):
+        splits = dataset.load()
+        for name, size in dataset.sizes.items():
+            problem = _problem(splits[name], size, dataset)
+            if problem:
+                raise UserError(f"data set {dataset.name}, {name}: {problem}")
+    for name in dataset.sizes:
+        splits[name].inputs.flags.writeable = False
+        splits[name].labels.flags.writeable = False
     return splits
+
+
+def _problem(arrays: Arrays, size: int, dataset: Dataset) -> str | None:
+    """Where a split is not what the facts say of it."""
+    lengths = len(arrays.inputs), len(arrays.labels)
+    if lengths != (size, size) or not size:
+        wanted = size or "one or more"
+        return f"expected {wanted} examples, got {lengths[0]} inputs and {lengths[1]} labels"
+    if arrays.inputs.shape[1:] != tuple(dataset.input_shape):
+        return f"expected inputs of shape {dataset.input_shape}, got {arrays.inputs.shape[1:]}"
+    low, high = arrays.labels.min(), arrays.labels.max()
+    if low < 0 or high >= dataset.num_classes:
+        return f"expected labels from 0 to {dataset.num_classes - 1}, got {low} to {high}"
+    return None

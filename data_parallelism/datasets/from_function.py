@@ -15,6 +15,8 @@ from data_parallelism.errors import UserError, users_code
 
 REQUIRED = ("train", "val")
 SPLITS = (*REQUIRED, "test")
+# Labels, and so the number of classes, are held as int32.
+MAX_LABEL = 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,6 +188,8 @@ def _labels_problem(labels: np.ndarray) -> str | None:
         return f"expected labels [examples], got shape {labels.shape}"
     if labels.dtype.kind not in "ui":
         return f"expected labels that are whole numbers, got {labels.dtype}"
+    if labels.max(initial=0) >= MAX_LABEL:
+        return f"expected labels below {MAX_LABEL}, got {labels.max()}"
     if labels.min(initial=0) < 0:
         return f"expected labels >= 0, got {labels.min()}"
     return None

@@ -10,6 +10,7 @@ import keras
 
 from data_parallelism.errors import UserError
 from data_parallelism.estimators.base import Estimator
+from data_parallelism.estimators.model_check import check_model
 from data_parallelism.estimators.replicated import Replicated
 from data_parallelism.estimators.vectorized import Vectorized, why_not_vectorized
 from data_parallelism.group_run import run_group
@@ -81,11 +82,17 @@ class Session:
         return Replicated(self._workload, self._initial_weights, self._seed)
 
     @functools.cached_property
+    def _model(self) -> keras.Model:
+        """The model, once it is known to fit the data."""
+        check_model(self._initial_weights.model, self._workload.dataset)
+        return self._initial_weights.model
+
+    @functools.cached_property
     def _is_vectorized(self) -> bool:
         wanted = self._workload.estimator
         if wanted == REPLICATED:
             return False
-        model = self._initial_weights.model
+        model = self._model
         if wanted == AUTO and _num_weights(model) > MAX_VECTORIZED_PARAMETERS:
             return False
         reason = why_not_vectorized(self._workload, model)
@@ -95,7 +102,7 @@ class Session:
 
     def _width(self, batch_size: int) -> int:
         """The workload's group width, or as many trials as fit into the memory limit."""
-        activations = sum(_num_outputs(layer) for layer in self._initial_weights.model.layers)
+        activations = sum(_num_outputs(layer) for layer in self._model.layers)
         # In training: two more copies of the weights; activations, their gradients and the inputs.
         trial_bytes = 2 * self._resident_bytes + 12 * batch_size * activations
         return max(1, min(self._workload.group_width, MAX_GROUP_BYTES // trial_bytes))
@@ -104,7 +111,7 @@ class Session:
     def _resident_bytes(self) -> int:
         """What the weights and slots of one trial take."""
         num_slots = OPTIMIZERS[self._workload.optimizer].num_slots
-        return 4 * (1 + num_slots) * _num_weights(self._initial_weights.model)
+        return 4 * (1 + num_slots) * _num_weights(self._model)
 
 
 def _num_weights(model: keras.Model) -> int:

@@ -48,6 +48,46 @@ def _trial(path: epath.Path, number: int, payload: bytes) -> TrialRecord | Damag
     return trial_of(metadata, curve)
 
 
+def set_damage_aside(path: os.PathLike[str] | str) -> epath.Path:
+    """Keeps the whole trials of a packed study, and the file as it was under another name.
+
+    Args:
+        path: a `trials.tfrecord`.
+
+    Returns:
+        The other name: see `aside_name`.
+    """
+    file = epath.Path(path)
+    aside = aside_name(file)
+    if file.is_dir():
+        file.rename(aside)
+        return aside
+    payloads = enumerate(tfrecord.read_each_record(file))
+    whole = [
+        payload
+        for number, payload in payloads
+        if isinstance(payload, bytes) and isinstance(_trial(file, number, payload), TrialRecord)
+    ]
+    beside = file.with_name(f".{file.name}.partial-{uuid.uuid4().hex}")
+    try:
+        tfrecord.write_records(beside, whole)
+        file.copy(aside)  # First, so that a kill in between loses nothing.
+        beside.replace(file)
+    except OSError:
+        for half in (beside, aside):
+            half.unlink(missing_ok=True)
+        raise
+    return aside
+
+
+def aside_name(path: epath.Path) -> epath.Path:
+    """Where something damaged is put: `NAME.damaged-K` beside it, K the lowest that is free."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    return aside
+
+
 @contextlib.contextmanager
 def new_study(
     study_dir: os.PathLike[str] | str, workplace: os.PathLike[str] | str | None = None

@@ -133,10 +133,10 @@ def write_trial(study_dir: PathLike, trial: TrialRecord) -> epath.Path:
         tfrecord.write_records(beside / MEASUREMENTS_FILE, [payload])
         beside.rename(path)
     except OSError:
+        if beside.exists():  # Another writer that was faster may have cleared it away.
+            beside.rmtree()
         if not path.exists():
             raise
-        if beside.exists():  # The other writer was faster, and may have cleared it away.
-            beside.rmtree()
         raise FileExistsError(already_there) from None
     for left_over in folder.glob(f".{trial.trial_id}.partial-*"):
         left_over.rmtree()
@@ -233,15 +233,13 @@ def read_study(study_dir: PathLike, *, as_written: bool = False) -> StudyRecord:
 
 
 def set_aside(path: PathLike) -> epath.Path:
-    """Renames a damaged trial to `NAME.damaged-K`, so that it can run again.
+    """Renames a damaged trial or file to `NAME.damaged-K`, so that it can be made anew.
 
     Returns:
         The new path; K is the lowest number from 1 that is free.
     """
     damaged = epath.Path(path)
-    number = 1
-    while (aside := damaged.with_name(f"{damaged.name}.damaged-{number}")).exists():
-        number += 1
+    aside = packed.aside_name(damaged)
     damaged.rename(aside)
     return aside
 
@@ -264,7 +262,11 @@ def find_studies(records_dir: PathLike) -> list[epath.Path]:
     folder = epath.Path(records_dir)
     if not folder.is_dir():
         raise UserError(f"records_dir: expected a folder of records, got {str(folder)!r}")
-    studies = sorted(_walk(folder), key=_study_order)
+    try:
+        studies = sorted(_walk(folder), key=_study_order)
+    except OSError as error:
+        where, reason = error.filename or folder, error.strerror or error
+        raise UserError(f"records_dir: {where}: cannot be read ({reason})") from None
     if not studies:
         raise UserError(
             f"records_dir: expected a folder that holds a {STUDY_FILE} somewhere below it, got "
@@ -276,8 +278,12 @@ def find_studies(records_dir: PathLike) -> list[epath.Path]:
 def _write_beside(path: epath.Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.partial-{uuid.uuid4().hex}")
-    beside.write_bytes(data)
-    beside.replace(path)
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    except OSError:  # A full disk: what is half written would only take room.
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def _walk(folder: epath.Path) -> Iterator[epath.Path]:

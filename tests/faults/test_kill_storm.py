@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 import random
@@ -22,6 +23,10 @@ FLAGS = (
     "--num_trials=5",
     "--checkpoint_seconds=1",
 )
+
+
+# A further executor is one entry more.
+EXECUTORS = {"serial": ["--num_workers=1"], "processes": ["--num_workers=2"]}
 
 
 def killed_after(seconds: float, flags: list[str], records_dir: pathlib.Path) -> int | None:
@@ -49,13 +54,13 @@ def state_of(folder: pathlib.Path) -> set[tuple[str, int]]:
     return found
 
 
-def storm(rule: str, num_workers: int, kills: int, tmp_path: pathlib.Path) -> None:
-    flags = [*FLAGS, f"--stop_rule={rule}", f"--num_workers={num_workers}"]
+def storm(rule: str, executor: str, kills: int, tmp_path: pathlib.Path) -> None:
+    flags = [*FLAGS, f"--stop_rule={rule}", *EXECUTORS[executor]]
     calm = run("train", *flags, f"--records_dir={tmp_path / 'calm'}")
     assert calm.returncode == 0, calm.stderr
     records_dir = tmp_path / "storm"
     records_dir.mkdir()
-    rng = random.Random(num_workers)
+    rng = random.Random(executor)
     num_killed = 0
     for _ in range(kills):
         code = killed_after(
@@ -69,12 +74,13 @@ def storm(rule: str, num_workers: int, kills: int, tmp_path: pathlib.Path) -> No
     assert trial_files(records_dir) == trial_files(tmp_path / "calm")
 
 
-@pytest.mark.parametrize(("rule", "num_workers"), [("budget", 1), ("race", 2)])
-def test_a_few_kills(rule, num_workers, tmp_path):
-    storm(rule, num_workers, 5, tmp_path)
+@pytest.mark.parametrize(("rule", "executor"), [("budget", "serial"), ("race", "processes")])
+def test_a_few_kills(rule, executor, tmp_path):
+    storm(rule, executor, 5, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rule", "num_workers"), [("race", 1), ("budget", 2)])
-def test_thirty_kills_in_all(rule, num_workers, tmp_path):
-    storm(rule, num_workers, 15, tmp_path)
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("rule", ["budget", "race"])
+def test_thirty_kills_in_all(rule, executor, tmp_path):
+    storm(rule, executor, math.ceil(15 / len(EXECUTORS)), tmp_path)

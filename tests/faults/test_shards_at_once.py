@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
+import time
 
 import pytest
 from tiny_run import FLAGS, command, finished_run, run, trial_files
@@ -32,3 +34,20 @@ def test_two_shards_at_once(rule, tmp_path, tmp_path_factory):
     }
     assert {n: data for n, data in ours.items() if n not in timings} == trial_files(alone)
     assert run("train", f"--status={tmp_path / 'shared'}").returncode == 0
+
+
+@pytest.mark.slow
+def test_a_shard_that_is_stopped_says_who_it_waits_for(tmp_path):
+    flags = [*FLAGS, f"--records_dir={tmp_path}", "--num_workers=1", "--shard=1/2"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(**command("train", *flags), **pipes) as process:
+        while len([*tmp_path.glob("*/*/*/64/[0-9]*")]) < 2 and process.poll() is None:
+            time.sleep(0.05)
+        time.sleep(2.0)
+        process.terminate()
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert told == (
+        "dp-train: stopped by SIGTERM (batch size 16 waits for shard 2/2, batch size 64 waits for "
+        "shard 2/2); the same command goes on from there\n"
+    )
