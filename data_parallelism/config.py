@@ -13,7 +13,7 @@ import logging
 import os
 import pathlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import gin
@@ -125,6 +125,7 @@ def _factory(configurable: type) -> Callable[..., Any]:
     """A function that calls a class with plain functions in place of gin's references to them."""
 
     def create(**settings: Any) -> Any:
+        _refuse_missing(configurable.__name__, settings)
         return configurable(**{name: _without_gin(value) for name, value in settings.items()})
 
     create.configurable = configurable  # type: ignore[attr-defined]
@@ -161,11 +162,11 @@ def _parsed(parse: Callable[[str], Any], content: str, where: str) -> None:
 
 def _explained(error: Exception) -> str:
     """Gin's own words, made one line, with the nearest name that is known."""
-    text = _first_line(error).rstrip(".")
     if isinstance(error, UnicodeDecodeError):
         return "expected a text file"
-    if isinstance(error, RecursionError):
+    if isinstance(error, RecursionError):  # Of which Gin makes a text without end.
         return "expected files that do not include themselves, got one that does"
+    text = _first_line(error).rstrip(".")
     if "macro() missing" in text:
         return f"expected a value for the macro %{str(error).split()[-1].strip(chr(39))}, got none"
     if "() missing " in text:
@@ -209,7 +210,14 @@ def _without_gin(value: Any) -> Any:
         name = original.__name__
         raise UserError(f"{name}: expected @{name}() with its brackets, got @{name}")
     bindings = gin.get_bindings(value)
+    _refuse_missing(original.__name__, bindings)
     return functools.partial(original, **bindings) if bindings else original
+
+
+def _refuse_missing(name: str, settings: Mapping[str, Any]) -> None:
+    missing = [repr(parameter) for parameter, value in settings.items() if value is gin.REQUIRED]
+    if missing:
+        raise UserError(f"{name}: expected a value for {', '.join(missing)}, got none")
 
 
 def _referenced_functions() -> set[str]:

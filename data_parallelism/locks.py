@@ -169,7 +169,7 @@ class Locks:
         self._paths = []
         for folder in sorted(self._made, key=lambda made: -len(made.parts)):
             with contextlib.suppress(OSError):
-                folder.rmdir()
+                os.rmdir(folder)
         self._made = []
 
     def _beat(self) -> None:

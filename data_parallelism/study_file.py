@@ -37,9 +37,7 @@ def settings_on_disk(folder: epath.Path) -> dict[str, Any]:
         value = settings.get(name, least)
         is_count = isinstance(value, int) and not isinstance(value, bool) and value >= least
         if not is_count and (name, value) != ("horizon", None):
-            raise UserError(
-                f"{path}: {name}: expected a whole number >= {least}, got {value!r}"
-            )
+            raise UserError(f"{path}: {name}: expected a whole number >= {least}, got {value!r}")
     return settings
 
 

@@ -126,7 +126,8 @@ class Budget:
             raise UserError(f"Budget: expected steps at batch size {batch_size}, got none")
         if steps > MAX_STEPS:
             raise UserError(
-                f"Budget: expected at most {MAX_STEPS} steps at batch size {batch_size}, got {steps}"
+                f"Budget: expected at most {MAX_STEPS} steps at batch size {batch_size}, "
+                f"got {steps}"
             )
         return steps
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MODULE = '''
+MODULE = """
 import dataclasses
 import numpy as np
 from data_parallelism.datasets import Arrays, Dataset
@@ -126,7 +126,7 @@ def subclass_with_one_logit_more(input_shape, num_classes):
 
 def fails_in_training(input_shape, num_classes):
     return _subclass(num_classes, fails=True)
-'''
+"""
 
 CONFIG = """
 Workload.dataset = @good_data

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import re
 import sys
@@ -17,6 +16,7 @@ from tiny_run import run, tiny_workload
 from warm_program import Done, WarmProgram
 
 from data_parallelism.plan import Plan
+from data_parallelism.records import store
 from data_parallelism.study_file import study_settings
 from data_parallelism.version import RESULTS_VERSION
 
@@ -63,7 +63,7 @@ def prepare_folder(folder: pathlib.Path, program: str, case: Case) -> None:
     if case.study is not None:
         plan = Plan("vectorized", 2, 1, 0, {**PLATFORM, "results_version": RESULTS_VERSION})
         settings = {**study_settings(tiny_workload(), 16, 0, plan), **case.study}
-        write_files(folder, {f"r/{STUDY}/study.json": json.dumps(settings)})
+        store.write_json(folder / "r" / STUDY / "study.json", settings)
     write_files(folder, case.files)
 
 
@@ -98,7 +98,7 @@ def test_bad_input_is_told_in_one_line(program, case, programs, tmp_path):
     "name",
     [
         "train: unknown config",
-        "train: model, failing in training",
+        pytest.param("train: model, failing in training", marks=pytest.mark.slow),
         "analyze: report and a plot of another kind",
         "convert: records in a file",
         "prepare: unknown",

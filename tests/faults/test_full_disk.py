@@ -56,7 +56,9 @@ def is_undamaged(records_dir: pathlib.Path, calm: dict[str, bytes]) -> bool:
     return all(calm[name] == data for name, data in there.items() if name.count("/") == 5)
 
 
-def run_until_full(flags: list[str], records_dir: pathlib.Path, fill_up: Callable[[int], Any]) -> str:
+def run_until_full(
+    flags: list[str], records_dir: pathlib.Path, fill_up: Callable[[int], Any]
+) -> str:
     """Runs dp-train, fills its disk up once it trains, and gives the line that it ends with."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(**command("train", *flags), **pipes) as process:

@@ -58,6 +58,7 @@ class WarmProgram:
 
     def close(self) -> None:
         """Ends the process."""
+        self._process.kill()
         self._process.communicate()
 
 
