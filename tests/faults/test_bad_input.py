@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import bad_code
+import bad_records
+import bad_runs
+import bad_settings
 import pytest
-from bad_input import CASES, START, STUDY, Case
+from bad_input import START, STUDY, Case
 from test_analyze import write_study
 from tiny_run import run, tiny_workload
 from warm_program import Done, WarmProgram
@@ -24,6 +27,26 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "archive"))
 from published_files import study_files, write_tar
 
 PLATFORM = dict.fromkeys(("device", "precision", "num_threads", "instruction_set", "versions"))
+
+
+CASES = {
+    f"{program}: {group}{name}": (program, case)
+    for program, group, table in (
+        ("train", "", bad_settings.CONFIGS),
+        ("train", "goal, ", bad_settings.GOALS),
+        ("train", "space, ", bad_settings.SPACES),
+        ("train", "", bad_settings.SIZES),
+        ("train", "", bad_runs.RUNS),
+        ("train", "import of ", bad_runs.IMPORTS),
+        ("train", "model, ", bad_runs.MODELS),
+        ("train", "data, ", bad_runs.DATA),
+        ("train", "study.json, ", bad_runs.STUDY_FILES),
+        ("analyze", "", bad_records.ANALYZE),
+        ("convert", "", bad_records.CONVERT),
+        ("prepare", "", bad_records.PREPARE),
+    )
+    for name, case in table.items()
+}
 
 
 @pytest.fixture(scope="module")
