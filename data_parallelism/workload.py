@@ -147,6 +147,8 @@ class Workload:
         search_spaces: spaces for single batch sizes, which replace `search_space` there.
         estimator: `"auto"` (by what the model allows), `"vectorized"` or `"replicated"`.
         group_width: how many trials one vectorized program trains.
+        micro_batch_size: examples of a trial in memory at a time, whose gradients are summed up to
+            those of the batch; None lets the memory limit decide.
         revision: of the search space; a widened space is a new revision beside the old one.
 
     Example:
@@ -171,6 +173,7 @@ class Workload:
     search_spaces: Mapping[int, SearchSpace] = dataclasses.field(default_factory=dict)
     estimator: str = "auto"
     group_width: int = 8
+    micro_batch_size: int | None = None
     revision: int = 1
 
     def __post_init__(self) -> None:
@@ -272,6 +275,8 @@ class Workload:
             value = getattr(self, name)
             if not _is_count(value):
                 yield f"{name}: expected a whole number >= 1, got {value!r}"
+        if self.micro_batch_size is not None and not _is_count(self.micro_batch_size):
+            yield f"micro_batch_size: expected a whole number >= 1, got {self.micro_batch_size!r}"
         sizes = self.batch_sizes
         if not isinstance(sizes, tuple) or not sizes or len({*map(repr, sizes)}) < len(sizes):
             yield f"batch_sizes: expected one or more, each once, got {sizes!r}"
