@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from absl import flags
 
 from data_parallelism import cli
-from data_parallelism.analysis import analyze, presentation
+from data_parallelism.analysis import analyze, presentation, tensorboard
 
 _RECORDS_DIR = flags.DEFINE_string(
     "records_dir", None, "Folder of records, as train writes it.", required=True
@@ -74,6 +74,9 @@ _NORMALIZE_AT = flags.DEFINE_integer(
 )
 _REPORT = flags.DEFINE_string("report", None, "Also write a report in HTML to this file.")
 _PLOT = flags.DEFINE_string("plot", None, "Also draw the curve to this .png, .svg or .pdf file.")
+_TENSORBOARD = flags.DEFINE_string(
+    "tensorboard", None, "Also write all curves for TensorBoard into this new or empty folder."
+)
 
 
 def main(argv: Sequence[str]) -> None:
@@ -88,6 +91,8 @@ def main(argv: Sequence[str]) -> None:
         seconds_per_step=_SECONDS_PER_STEP.value,
         price_per_device_hour=_PRICE.value,
     )
+    if _TENSORBOARD.value is not None:
+        tensorboard.write_tensorboard(_RECORDS_DIR.value, _TENSORBOARD.value)
     others = {"heuristics": _HEURISTICS.value}
     if _REPORT.value is None:
         others |= {flag.name: flag.value for flag in (_SECONDS_PER_STEP, _PRICE)}
