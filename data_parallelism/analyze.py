@@ -74,11 +74,18 @@ _NORMALIZE_AT = flags.DEFINE_integer(
 )
 _REPORT = flags.DEFINE_string("report", None, "Also write a report in HTML to this file.")
 _PLOT = flags.DEFINE_string("plot", None, "Also draw the curve to this .png, .svg or .pdf file.")
+_FIGURES = flags.DEFINE_string(
+    "figures",
+    None,
+    "Also draw figures 1 to 11 of the paper into this folder, as PNG, SVG and PDF. Their goals and "
+    "numbers of trials are the paper's, whatever other flags say.",
+)
 
 
 def main(argv: Sequence[str]) -> None:
     """Prints the answers."""
     del argv
+    presentation.check_figures(_FIGURES.value)
     answers = analyze(
         _RECORDS_DIR.value,
         presentation.parse_goals(_GOAL.value),
@@ -95,6 +102,7 @@ def main(argv: Sequence[str]) -> None:
     show_heuristics = _HEURISTICS.value
     presentation.print_answers(answers, comparison, _FORMAT.value, show_heuristics=show_heuristics)
     presentation.write_files(answers, comparison, _REPORT.value, _PLOT.value)
+    presentation.write_figures(_RECORDS_DIR.value, _FIGURES.value)
 
 
 def run() -> None:
