@@ -38,7 +38,6 @@ CURVES = {
     "transformer": (10_500, 805), "lstm": (185_000, 71),
 }  # fmt: skip
 START = {"lm1b": 10.0, "open_images_v4": 0.0}
-AT_GOAL = 0.1
 
 
 def write_all(records_dir: pathlib.Path) -> pathlib.Path:
@@ -107,7 +106,7 @@ def _trial(
         passage *= 50
     steps = np.unique(np.geomspace(1, train_steps, 60).astype(int))
     has_diverged = distance > 1.5
-    metrics = {f"{_metric(name)}": _values(name, steps, passage)}
+    metrics = {_metric(name): _values(name, steps, passage)}
     curve = Curve(np.concatenate([[0], steps]), metrics)
     status = INFEASIBLE if has_diverged else COMPLETE
     return TrialRecord(number, parameters, status, train_steps, curve)
@@ -120,7 +119,7 @@ def _metric(name: str) -> str:
 def _values(name: str, steps: np.ndarray, passage: float) -> np.ndarray:
     """From the start at step 0 past the goal at the step of the passage, and on."""
     goal, start = published_workloads()[name].goal.threshold, START.get(name.split("/")[0], 0.9)
-    end = 0.3 * goal if start else 1.4 * goal
+    end = {0.9: 0.6 * goal, 10.0: goal - 0.3, 0.0: 1.4 * goal}[start]
     at_goal = (goal - end) / (start - end)
     progress = 1 / (1 + (1 / at_goal - 1) * np.concatenate([[0], steps]) / passage)
     return (end + (start - end) * progress).astype(np.float32)

@@ -120,8 +120,8 @@ def test_steps_are_divided_by_those_at_a_batch_size(shown):
     assert dict(lines.lines[1].heights) == pytest.approx({4: 2, 16: 0.5})
     assert len(lines.lines) == 2
     assert lines.notes == (
-        "b, < 0.01: steps at batch size 8 are interpolated",
-        "c, < 0.03: no steps at batch size 8, by which all are divided",
+        "not drawn, having no steps at batch size 8: c, < 0.03",
+        "steps at batch size 8 are interpolated: b, < 0.01",
     )
 
 

@@ -16,9 +16,9 @@ def draw_best(axes: Any, data: PanelData) -> tuple[set[str], tuple[str, ...]]:
     A budget is drawn at the batch sizes whose trials were all trained for as long.
     """
     style.frame(axes)
-    style.log2_axis(axes.xaxis, x_range(data))
+    style.log_axis(axes.xaxis, x_range(data))
     axes.set_xlabel("batch size")
-    axes.set_ylabel(f"best {data.panel.series[0].goal.metric.replace('_', ' ')}")
+    axes.set_ylabel(f"best {data.panel.series[0].goal.metric}")
     shown: set[str] = set()
     for drawn in data.drawn:
         shown |= _draw_curve(axes, drawn, data)
@@ -44,9 +44,9 @@ def _draw_curve(axes: Any, drawn: DrawnSeries, data: PanelData) -> set[str]:
     low, high = data.panel.y_range or (float("-inf"), float("inf"))
     above = [size for size, value in values.items() if value > high]
     below = [size for size, value in values.items() if value < low]
-    for sizes, place, turn in ((above, high, 0), (below, low, 180)):
+    for sizes, place in ((above, high), (below, low)):
         if sizes:
-            mark = {**style.COMMON[style.OFF_AXIS], "color": look["color"], "marker": (3, 0, turn)}
+            mark = {**style.COMMON[style.OFF_AXIS], "color": look["color"]}
             axes.plot(sizes, [place] * len(sizes), clip_on=False, zorder=3, **mark)
             shown.add(style.OFF_AXIS)
     return shown

@@ -65,7 +65,7 @@ def _scatter_panel(title: str, series: Series, x_range: Range, y_range: Range) -
 
 FIGURE_9 = PaperFigure(
     9,
-    "Trials of Transformer on LM1B, by batch size, under a budget of one epoch and of 25,000 steps",
+    "Transformer on LM1B, within one epoch and within 25,000 steps",
     3,
     tuple(
         _scatter_panel(
@@ -85,7 +85,7 @@ FIGURE_9 = PaperFigure(
 
 FIGURE_10 = PaperFigure(
     10,
-    "Trials of Transformers on LM1B at batch size 1,024, under a budget of 50,000 steps",
+    "Transformers on LM1B at batch size 1,024, within 50,000 steps",
     2,
     tuple(
         _scatter_panel(

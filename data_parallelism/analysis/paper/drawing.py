@@ -14,6 +14,7 @@ from typing import Any
 from data_parallelism.analysis.paper import style
 from data_parallelism.analysis.paper.best_panel import draw_best
 from data_parallelism.analysis.paper.panel_data import PanelData
+from data_parallelism.analysis.paper.points import REACHED
 from data_parallelism.analysis.paper.rates_panel import draw_rates
 from data_parallelism.analysis.paper.scatter_panel import draw_scatter
 from data_parallelism.analysis.paper.specs import (
@@ -24,7 +25,7 @@ from data_parallelism.analysis.paper.specs import (
     PaperFigure,
 )
 from data_parallelism.analysis.paper.steps_panel import draw_steps
-from data_parallelism.analysis.wording import format_goal
+from data_parallelism.analysis.wording import format_goal, listed
 
 DRAWERS: Mapping[str, Callable[[Any, PanelData], tuple[set[str], tuple[str, ...]]]] = {
     STEPS: draw_steps,
@@ -61,7 +62,8 @@ def draw_figure(figure: PaperFigure, panels: Sequence[PanelData]) -> Any:
     width = LEFT + figure.columns * cell - COLUMN_GAP + RIGHT
     grid = rows * (PANEL_HEIGHT + ROW_GAP) - ROW_GAP
     drawn = Figure(figsize=(width, TOP + grid))
-    places, shown, notes = [], set[str](), list(figure.notes)
+    places, shown = [], set[str]()
+    notes: dict[str, list[str]] = {}
     for index, data in enumerate(panels):
         row, column = divmod(index, figure.columns)
         letter = string.ascii_lowercase[index]
@@ -69,8 +71,10 @@ def draw_figure(figure: PaperFigure, panels: Sequence[PanelData]) -> Any:
         places.append((axes, LEFT + column * cell, row * (PANEL_HEIGHT + ROW_GAP)))
         used, more = _draw_panel(axes, data, letter, has_room=figure.legend_width > 0)
         shown |= used
-        notes.extend(f"({letter}) {note}" for note in (*data.notes, *more))
-    lines = [line for note in notes for line in textwrap.wrap(note, int(width * CHARACTERS))]
+        for note in (*data.notes, *more):
+            notes.setdefault(note, []).append(f"({letter})")
+    texts = [*figure.notes, *(f"{' '.join(where)} {note}." for note, where in notes.items())]
+    lines = textwrap.wrap(" ".join(texts), int(width * CHARACTERS))
     _place(drawn, places, grid, num_lines=len(lines) + -(-len(shown) // LEGEND_COLUMNS))
     _write(drawn, figure, shown, lines)
     return drawn
@@ -81,7 +85,7 @@ def _place(
 ) -> None:
     """Gives the figure its height and the panels their places, from the top down."""
     width = drawn.get_figwidth()
-    height = TOP + grid + BELOW_PANELS + LINE * (num_lines + 1)
+    height = TOP + grid + BELOW_PANELS + LINE * (num_lines + 1.4)
     drawn.set_figheight(height)
     for axes, left, down in places:
         bottom = height - TOP - down - PANEL_HEIGHT
@@ -99,7 +103,7 @@ def _write(drawn: Any, figure: PaperFigure, shown: set[str], lines: Sequence[str
     drawn.text(0.2 / width, 1 - 0.15 / height, title, fontsize=LARGE, va="top")
     names = [name for name in style.COMMON if name in shown]
     handles = [Line2D([], [], label=name, **style.COMMON[name]) for name in names]
-    foot = LINE * (len(lines) + 0.5)
+    foot = LINE * (len(lines) + 0.9)
     if handles:
         drawn.legend(
             handles=handles, loc="lower left", bbox_to_anchor=(0.2 / width, foot / height),
@@ -107,7 +111,7 @@ def _write(drawn: Any, figure: PaperFigure, shown: set[str], lines: Sequence[str
             handlelength=2.5,
         )  # fmt: skip
     for number, line in enumerate(lines):
-        place = foot - LINE * (number + 0.5)
+        place = foot - LINE * (number + 0.9)
         drawn.text(
             0.2 / width, place / height, line, fontsize=SMALL, va="center", color="#444444",
             parse_math=False,
@@ -123,7 +127,9 @@ def _draw_panel(
     axes.xaxis.label.set_fontsize(NORMAL - 0.5)
     axes.yaxis.label.set_fontsize(NORMAL - 0.5)
     if data.drawn:
-        _draw_legend(axes, data, has_room=has_room)
+        # Curves of steps fall, which leaves a corner free; what never reached the goal is in it.
+        corner = "lower left" if style.NEVER in used else "upper right"
+        _draw_legend(axes, data, corner=None if has_room else corner)
     else:
         _mark_empty(axes, data)
     return used, notes
@@ -132,20 +138,23 @@ def _draw_panel(
 def _title(data: PanelData) -> str:
     """The panel's title and, where it has one for all its series, its goal."""
     panel = data.panel
-    goal = panel.common_goal if panel.kind != BEST else None
-    counts = _counts(data) if panel.kind == SCATTER else ""
-    return "\n".join(filter(None, (panel.title, goal and format_goal(goal) + counts)))
+    if panel.kind == BEST:
+        return panel.title
+    metrics = dict.fromkeys(series.goal.metric for series in panel.series)
+    goal = format_goal(panel.common_goal) if panel.common_goal else listed([*metrics])
+    return f"{panel.title}\n{goal}{_counts(data) if panel.kind == SCATTER else ''}"
 
 
 def _counts(data: PanelData) -> str:
-    from data_parallelism.analysis.paper.points import REACHED
-
     outcomes = [t.outcome for d in data.drawn for p in d.points for t in p.trials]
     return f": {outcomes.count(REACHED)} of {len(outcomes)} trials" if outcomes else ""
 
 
-def _draw_legend(axes: Any, data: PanelData, *, has_room: bool) -> None:
-    """The series by name, where there is more than one, and those without records."""
+def _draw_legend(axes: Any, data: PanelData, *, corner: str | None) -> None:
+    """The series by name, where there is more than one, and those without records.
+
+    It lies in a corner of the panel, or beside it.
+    """
     handles, labels = axes.get_legend_handles_labels()
     if len(data.panel.series) == 1 and len(data.drawn) == 1:
         return
@@ -153,9 +162,8 @@ def _draw_legend(axes: Any, data: PanelData, *, has_room: bool) -> None:
         (empty,) = axes.plot([], [], linestyle="none")
         handles.append(empty)
         labels.append(f"{label}: no records")
-    place = (
-        {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0)} if has_room else {"loc": "lower left"}
-    )
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0)}
+    place = beside if corner is None else {"loc": corner}
     legend = axes.legend(
         handles, labels, fontsize=SMALL, borderaxespad=0.3, framealpha=0.8, edgecolor="none",
         handlelength=1.8, labelspacing=0.3, **place,

@@ -127,11 +127,13 @@ def _silent_notes(kind: str, silent: Sequence[Series]) -> Iterator[str]:
 
 def _trial_notes(drawn: Sequence[DrawnSeries]) -> Iterator[str]:
     """Where fewer trials than in the paper were to be had."""
+    found: dict[int, list[int]] = {}
     for one in drawn:
         wanted = one.series.num_trials
-        counts = [point.num_trials for point in one.points]
-        if wanted is not None and min(counts) < wanted:
-            low, high = min(counts), max(counts)
-            of = f"{low}" if low == high else f"{low} to {high}"
-            label = f"{one.label}: " if one.label else ""
-            yield f"{label}{of} trials at a batch size instead of {wanted}"
+        if wanted is not None:
+            found.setdefault(wanted, []).extend(point.num_trials for point in one.points)
+    for wanted, counts in found.items():
+        low, high = min(counts), max(counts)
+        if low < wanted:
+            counted = f"{low}" if low == high else f"{low} to {high}"
+            yield f"{counted} trials at a batch size instead of {wanted}"

@@ -29,8 +29,8 @@ def draw_rates(axes: Any, data: PanelData) -> tuple[set[str], tuple[str, ...]]:
     curves = {drawn: rates for drawn in data.drawn if (rates := tuned_rates(drawn))}
     heights = [rate for rates in curves.values() for rate in rates.values()]
     style.frame(axes)
-    style.log2_axis(axes.xaxis, sizes)
-    style.log2_axis(axes.yaxis, style.around(heights, data.panel.y_range) or NOTHING_KNOWN)
+    style.log_axis(axes.xaxis, sizes)
+    style.log_axis(axes.yaxis, style.around(heights, data.panel.y_range) or NOTHING_KNOWN)
     axes.set_xlabel("batch size")
     axes.set_ylabel("learning rate / (1 - momentum)")
     shown: set[str] = set()

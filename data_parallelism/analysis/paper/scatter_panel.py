@@ -19,9 +19,8 @@ def draw_scatter(axes: Any, data: PanelData) -> tuple[set[str], tuple[str, ...]]
     x_range, y_range = data.panel.x_range or DECADES, data.panel.y_range or DECADES
     trials = [trial for drawn in data.drawn for point in drawn.points for trial in point.trials]
     style.frame(axes)
-    axes.set(xscale="log", yscale="log", xlim=x_range, ylim=y_range)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_ticks([], minor=True)
+    style.log_axis(axes.xaxis, x_range, base=10)
+    style.log_axis(axes.yaxis, y_range, base=10)
     axes.set_xlabel("learning rate")
     axes.set_ylabel("1 - momentum")
     shown = {style.CONTOUR}
@@ -52,7 +51,7 @@ def _draw_contours(axes: Any, x_range: Range, y_range: Range) -> None:
     for power in range(low, high + 1):
         gaps = [rate / 10.0**power for rate in x_range]
         axes.plot(x_range, gaps, zorder=1.5, **style.COMMON[style.CONTOUR])
-        if gaps[1] <= y_range[1]:
+        if gaps[1] < 0.8 * y_range[1]:
             text = {"ha": "right", "va": "bottom", "fontsize": 6, "color": "#888888"}
             axes.text(x_range[1], gaps[1], f"$10^{{{power}}}$ ", **text)
 

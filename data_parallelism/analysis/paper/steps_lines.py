@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Iterator, Mapping
 
 from data_parallelism.analysis.comparison import steps_at
 from data_parallelism.analysis.paper.panel_data import DrawnSeries, PanelData
 from data_parallelism.analysis.paper.specs import Panel, Range, Series
 from data_parallelism.analysis.paper.style import around
+from data_parallelism.analysis.wording import listed
 from data_parallelism.reference.published import published_studies
 
 # Of batch sizes, beyond the first and the last.
@@ -32,6 +34,12 @@ class StepsLine:
     heights: Mapping[int, float]
     never: tuple[int, ...]
     stopped: Mapping[int, float]
+
+    @property
+    def curve(self) -> tuple[list[int], list[float]]:
+        """Batch sizes and heights, with a gap (NaN) where it is not known how the curve goes on."""
+        sizes = [point.batch_size for point in self.drawn.points]
+        return sizes, [self.heights.get(size, math.nan) for size in sizes]
 
     @property
     def first(self) -> tuple[int, float] | None:
@@ -74,19 +82,25 @@ def steps_lines(data: PanelData) -> StepsLines:
     """
     at = data.panel.normalize_at
     lines: list[StepsLine] = []
-    notes: list[str] = []
+    undivided: list[str] = []
+    interpolated: list[str] = []
     for drawn in data.drawn:
         reached = {point.batch_size: point.value for point in drawn.points}
         steps = {size: max(1, int(value)) for size, value in reached.items() if value is not None}
         base = 1.0 if at is None else steps_at(steps, at)
-        label = f"{drawn.label}: " if drawn.label else ""
         if base is None:
-            notes.append(f"{label}no steps at batch size {at}, by which all are divided")
+            undivided.append(drawn.label)
             continue
         if at is not None and at not in steps:
-            notes.append(f"{label}steps at batch size {at} are interpolated")
+            interpolated.append(drawn.label)
         lines.append(_line(drawn, steps, base))
-    return StepsLines(tuple(lines), dict(_published(data.panel)), tuple(notes))
+    notes = (
+        undivided and f"not drawn, having no steps at batch size {at}: {listed(undivided)}",
+        interpolated and f"steps at batch size {at} are interpolated: {listed(interpolated)}",
+    )
+    return StepsLines(
+        tuple(lines), dict(_published(data.panel)), tuple(note for note in notes if note)
+    )
 
 
 def _line(drawn: DrawnSeries, steps: Mapping[int, int], base: float) -> StepsLine:

@@ -8,6 +8,7 @@ from data_parallelism.analysis.paper import style
 from data_parallelism.analysis.paper.panel_data import PanelData
 from data_parallelism.analysis.paper.specs import Panel, Range
 from data_parallelism.analysis.paper.steps_lines import StepsLine, StepsLines, steps_lines, x_range
+from data_parallelism.analysis.plot_data import GREY
 
 
 def draw_steps(axes: Any, data: PanelData) -> tuple[set[str], tuple[str, ...]]:
@@ -24,8 +25,8 @@ def draw_steps(axes: Any, data: PanelData) -> tuple[set[str], tuple[str, ...]]:
     sizes, heights = x_range(data), lines.y_range(data.panel)
     at = data.panel.normalize_at
     style.frame(axes)
-    style.log2_axis(axes.xaxis, sizes)
-    style.log2_axis(axes.yaxis, heights)
+    style.log_axis(axes.xaxis, sizes)
+    style.log_axis(axes.yaxis, heights)
     axes.set_xlabel("batch size")
     axes.set_ylabel("steps" if at is None else f"steps / steps at batch size {at}")
     shown: set[str] = set()
@@ -43,7 +44,7 @@ def draw_steps(axes: Any, data: PanelData) -> tuple[set[str], tuple[str, ...]]:
 
 def _draw_line(axes: Any, line: StepsLine, y_range: Range) -> set[str]:
     look = style.line_style(line.drawn.index, line.drawn.variant)
-    axes.plot(list(line.heights), list(line.heights.values()), label=line.drawn.label, **look)
+    axes.plot(*line.curve, label=line.drawn.label, **look)
     shown: set[str] = set()
     if line.never:
         places = [y_range[1] / 2**0.5] * len(line.never)
@@ -60,11 +61,11 @@ def _draw_line(axes: Any, line: StepsLine, y_range: Range) -> set[str]:
 def _draw_perfect(axes: Any, panel: Panel, lines: StepsLines, sizes: Range) -> None:
     """From the first point of each curve on; one for all where these are divided."""
     if panel.normalize_at is not None:
-        starts = [(sizes[0], panel.normalize_at / sizes[0], style.GREY)]
+        starts = [(sizes[0], panel.normalize_at / sizes[0], GREY)]
     else:
         colors = [style.line_style(line.drawn.index)["color"] for line in lines.lines]
         if len(panel.series) == 1:
-            colors = [style.GREY] * len(colors)
+            colors = [GREY] * len(colors)
         starts = [
             (*line.first, color)
             for line, color in zip(lines.lines, colors, strict=True)

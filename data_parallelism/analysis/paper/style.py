@@ -14,8 +14,14 @@ ORANGE = "#E69F00"
 # Okabe and Ito's palette without its yellow, which is too light for a line.
 COLORS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, "#000000")
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<", ">", "*")
-# From dark to light, and still seen on white: points of the map `cividis`, as red, green and blue.
-SEQUENCE = ((0.0, 0.13, 0.30), (0.34, 0.36, 0.42), (0.61, 0.58, 0.47), (0.88, 0.78, 0.36))
+# From dark to light, and still seen on white: points of the map `viridis`, as red, green and blue.
+SEQUENCE = (
+    (0.27, 0.0, 0.33),
+    (0.23, 0.32, 0.55),
+    (0.13, 0.57, 0.55),
+    (0.37, 0.79, 0.38),
+    (0.79, 0.8, 0.1),
+)
 # Of the first, second, ... search of one workload.
 FILLS = ("full", "none", "left", "top")
 
@@ -44,7 +50,7 @@ COMMON: Mapping[str, Mapping[str, Any]] = {
     STOPPED: {
         "color": GREY, "linestyle": "none", "marker": "^", "markersize": 6, "fillstyle": "none",
     },
-    OFF_AXIS: {"color": GREY, "linestyle": "none", "marker": (3, 0, 0), "markersize": 5},
+    OFF_AXIS: {"color": GREY, "linestyle": "none", "marker": "|", "markersize": 9},
     LINEAR: {"color": GREY, "linestyle": "--", "linewidth": 0.9},
     SQUARE_ROOT: {"color": GREY, "linestyle": ":", "linewidth": 1.2},
     CONTOUR: {"color": "#bbbbbb", "linestyle": "-", "linewidth": 0.7},
@@ -66,6 +72,10 @@ COMMON: Mapping[str, Mapping[str, Any]] = {
 }  # fmt: skip
 
 MAX_TICKS = 9
+# Of a logarithm that may be a whole number.
+ROUNDING = 1e-9
+# Powers of two that a point keeps from the end of an axis.
+MARGIN = 0.15
 
 
 def line_style(index: int, variant: int = 0) -> dict[str, Any]:
@@ -90,13 +100,15 @@ def sequence_style(index: int, count: int) -> dict[str, Any]:
     return {**line_style(index), "color": color}
 
 
-def log2_axis(axis: Any, limits: Range) -> None:
-    """Gives an axis of matplotlib a log2 scale with labels at powers of two."""
+def log_axis(axis: Any, limits: Range, base: int = 2) -> None:
+    """Gives an axis of matplotlib a logarithmic scale with labels at powers of its base."""
     axis.axes.set(**{f"{axis.axis_name}scale": "log", f"{axis.axis_name}lim": limits})
-    first, last = math.ceil(math.log2(limits[0])), math.floor(math.log2(limits[1]))
+    low, high = (math.log(limit, base) for limit in limits)
+    first, last = math.ceil(low - ROUNDING), math.floor(high + ROUNDING)
     stride = math.ceil((last - first + 1) / MAX_TICKS)
     powers = [power for power in range(first, last + 1) if power % stride == 0]
-    axis.set_ticks([2.0**power for power in powers], [f"$2^{{{power}}}$" for power in powers])
+    places = [float(base) ** power for power in powers]
+    axis.set_ticks(places, [f"${base}^{{{power}}}$" for power in powers])
     axis.set_ticks([], minor=True)
 
 
@@ -107,16 +119,21 @@ def frame(axes: Any) -> None:
 
 
 def around(values: Iterable[float], limits: Range | None = None) -> Range | None:
-    """Powers of two around all values, and around limits that are given.
+    """Powers of two around all values; limits that are given are widened only by what is beyond.
 
     Example:
-        >>> around([3.0, 20.0])
+        >>> around([3.0, 16.0])
         (2.0, 32.0)
-        >>> around([3.0, 20.0], (4.0, 64.0))
-        (2.0, 64.0)
-        >>> around([], None)
+        >>> around([3.0, 16.0], (4.0, 16.0))
+        (2.0, 16.0)
+        >>> around([])
     """
-    ends = [value for value in values if value > 0 and math.isfinite(value)]
-    low = [2.0 ** math.floor(math.log2(value)) for value in ends] + [*(limits or ())][:1]
-    high = [2.0 ** math.ceil(math.log2(value)) for value in ends] + [*(limits or ())][1:]
-    return (min(low), max(high)) if low else None
+    values = list(values)
+    if not values:
+        return limits
+    low, high = limits or (math.inf, 0.0)
+    if min(values) < low:
+        low = 2.0 ** math.floor(math.log2(min(values)) - MARGIN)
+    if max(values) > high:
+        high = 2.0 ** math.ceil(math.log2(max(values)) + MARGIN)
+    return low, high
