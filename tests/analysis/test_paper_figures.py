@@ -63,12 +63,31 @@ def check_places(drawn):
     for text, box in boxes.items():
         inside = box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height
         assert inside, text.get_text()
+    for axes in drawn.axes:
+        for text in (*axes.texts, *(axes.get_legend().get_texts() if axes.get_legend() else ())):
+            is_beside = text not in axes.texts and boxes[text].x0 > axes.bbox.x1
+            assert is_beside or boxes[text].x0 >= axes.bbox.x0, text.get_text()
+            assert is_beside or boxes[text].x1 <= axes.bbox.x1, text.get_text()
     titles = [axes._left_title for axes in drawn.axes]
     labels = [label for axes in drawn.axes for label in (axes.xaxis.label, axes.yaxis.label)]
-    fixed = [*titles, *labels, *drawn.texts, *drawn.legends[0].get_texts()]
+    legends = [text for legend in drawn.legends for text in legend.get_texts()]
+    fixed = [*titles, *labels, *drawn.texts, *legends]
     for index, one in enumerate(fixed):
         for other in fixed[index + 1 :]:
             assert not boxes[one].overlaps(boxes[other]), (one.get_text(), other.get_text())
+
+
+def test_figures_without_records(tmp_path):
+    write_study(tmp_path, make_study(4, make_trials(9)))
+    gathered = gather(tmp_path, FIGURES)
+    for figure in FIGURES:
+        data = [panel_data(panel, gathered) for panel in figure.panels]
+        drawn = paper_baselines.drawn(figure, data)
+        check_places(drawn)
+        for axes, one in zip(drawn.axes, data, strict=True):
+            text = axes.texts[-1].get_text()
+            assert text.startswith("no records of")
+            assert all(name in text.replace("\n", "") for name in one.missing_workloads)
 
 
 def moved(data, factor):
@@ -167,9 +186,10 @@ def test_files(tmp_path, few_panels):
     assert not_shown == ("toy/fc/momentum",)
     assert (summaries[0].num_panels, summaries[0].num_drawn) == (2, 1)
     assert "imagenet/resnet_50/nesterov_momentum" in summaries[0].missing
-    assert str(summaries[1]) == (
-        "figure_7: 0 of 2 panels drawn; no records of imagenet/resnet_50/nesterov_momentum"
+    assert str(summaries[0]).startswith(
+        "figure_6: 1 of 2 panels drawn; no records of mnist_subsets/"
     )
+    assert str(summaries[1]) == "figure_7: 0 of 2 panels drawn; no records of any of its workloads"
 
 
 def test_files_of_the_same_names_are_replaced_and_no_others(tmp_path, few_panels):

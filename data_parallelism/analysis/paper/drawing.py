@@ -42,6 +42,7 @@ BELOW_PANELS, LINE = 0.55, 0.17
 # Points, and characters of a note in an inch.
 SMALL, NORMAL, LARGE = 7.5, 9, 12
 CHARACTERS = 15.5
+NAME_CHARACTERS = 42
 LEGEND_COLUMNS = 3
 
 
@@ -172,8 +173,14 @@ def _draw_legend(axes: Any, data: PanelData, *, corner: str | None) -> None:
         text.set_parse_math(False)
 
 
+def _in_lines(name: str) -> str:
+    """The name of a workload in lines that fit into a panel, which are broken after a slash."""
+    lines = textwrap.wrap(name.replace("/", "/ "), NAME_CHARACTERS, break_long_words=False)
+    return "\n".join(line.replace("/ ", "/") for line in lines)
+
+
 def _mark_empty(axes: Any, data: PanelData) -> None:
-    names = "\n".join(data.missing_workloads)
+    names = "\n".join(map(_in_lines, data.missing_workloads))
     text = f"no records of\n{names}" if names else "nothing to show: see the notes"
     box = {"facecolor": "white", "edgecolor": "#bbbbbb", "alpha": 0.9, "boxstyle": "round"}
     axes.text(

@@ -51,10 +51,11 @@ class FigureSummary:
         """One line.
 
         Example:
-            >>> print(FigureSummary("figure_7", 2, 0, ("imagenet/resnet_50/nesterov_momentum",)))
-            figure_7: 0 of 2 panels drawn; no records of imagenet/resnet_50/nesterov_momentum
+            >>> print(FigureSummary("figure_2", 3, 2, ("lm1b/transformer_base/nesterov_momentum",)))
+            figure_2: 2 of 3 panels drawn; no records of lm1b/transformer_base/nesterov_momentum
         """
-        missing = f"; no records of {listed(self.missing)}" if self.missing else ""
+        names = listed(self.missing) if self.num_drawn else "any of its workloads"
+        missing = f"; no records of {names}" if self.missing else ""
         return f"{self.name}: {self.num_drawn} of {self.num_panels} panels drawn{missing}"
 
 
