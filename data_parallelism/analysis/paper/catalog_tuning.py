@@ -124,7 +124,10 @@ def _budget_panels(
     """One row: a budget of steps on the left, of epochs on the right; all COMPLETE trials count."""
     limits = (
         [(f"{steps // 1000:,.0f}k steps", Limit(steps=steps)) for steps in budgets[0]],
-        [(f"{epochs:,} epochs", Limit(examples=epochs * examples)) for epochs in budgets[1]],
+        [
+            (f"{epochs:,} epoch{'s' * (epochs != 1)}", Limit(examples=epochs * examples))
+            for epochs in budgets[1]
+        ],
     )
     workload, stand_in = names
     step_panel, epoch_panel = (
