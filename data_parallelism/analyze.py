@@ -77,11 +77,18 @@ _PLOT = flags.DEFINE_string("plot", None, "Also draw the curve to this .png, .sv
 _TENSORBOARD = flags.DEFINE_string(
     "tensorboard", None, "Also write all curves for TensorBoard into this new or empty folder."
 )
+_FIGURES = flags.DEFINE_string(
+    "figures",
+    None,
+    "Also draw figures 1 to 11 of the paper into this folder, as PNG, SVG and PDF. Their goals and "
+    "numbers of trials are the paper's, whatever other flags say.",
+)
 
 
 def main(argv: Sequence[str]) -> None:
     """Prints the answers."""
     del argv
+    presentation.check_figures(_FIGURES.value)
     answers = analyze(
         _RECORDS_DIR.value,
         presentation.parse_goals(_GOAL.value),
@@ -100,6 +107,7 @@ def main(argv: Sequence[str]) -> None:
     show_heuristics = _HEURISTICS.value
     presentation.print_answers(answers, comparison, _FORMAT.value, show_heuristics=show_heuristics)
     presentation.write_files(answers, comparison, _REPORT.value, _PLOT.value)
+    presentation.write_figures(_RECORDS_DIR.value, _FIGURES.value)
 
 
 def run() -> None:
