@@ -8,6 +8,7 @@ import sys
 import types
 
 from data_parallelism.analysis import Answer, analyze
+from data_parallelism.analysis.data_frame import load_study
 from data_parallelism.errors import UserError
 from data_parallelism.runner import run_studies, run_study
 from data_parallelism.search import Metaparameter, SearchSpace
@@ -24,6 +25,7 @@ __all__ = [
     "Workload",
     "__version__",
     "analyze",
+    "load_study",
     "run_studies",
     "run_study",
 ]

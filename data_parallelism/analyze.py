@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from absl import flags
 
 from data_parallelism import cli
-from data_parallelism.analysis import analyze, presentation
+from data_parallelism.analysis import analyze, presentation, tensorboard
 
 _RECORDS_DIR = flags.DEFINE_string(
     "records_dir", None, "Folder of records, as train writes it.", required=True
@@ -74,11 +74,21 @@ _NORMALIZE_AT = flags.DEFINE_integer(
 )
 _REPORT = flags.DEFINE_string("report", None, "Also write a report in HTML to this file.")
 _PLOT = flags.DEFINE_string("plot", None, "Also draw the curve to this .png, .svg or .pdf file.")
+_TENSORBOARD = flags.DEFINE_string(
+    "tensorboard", None, "Also write all curves for TensorBoard into this new or empty folder."
+)
+_FIGURES = flags.DEFINE_string(
+    "figures",
+    None,
+    "Also draw figures 1 to 11 of the paper into this folder, as PNG, SVG and PDF. Their goals and "
+    "numbers of trials are the paper's, whatever other flags say.",
+)
 
 
 def main(argv: Sequence[str]) -> None:
     """Prints the answers."""
     del argv
+    presentation.check_figures(_FIGURES.value)
     answers = analyze(
         _RECORDS_DIR.value,
         presentation.parse_goals(_GOAL.value),
@@ -88,6 +98,8 @@ def main(argv: Sequence[str]) -> None:
         seconds_per_step=_SECONDS_PER_STEP.value,
         price_per_device_hour=_PRICE.value,
     )
+    if _TENSORBOARD.value is not None:
+        tensorboard.write_tensorboard(_RECORDS_DIR.value, _TENSORBOARD.value)
     others = {"heuristics": _HEURISTICS.value}
     if _REPORT.value is None:
         others |= {flag.name: flag.value for flag in (_SECONDS_PER_STEP, _PRICE)}
@@ -96,6 +108,7 @@ def main(argv: Sequence[str]) -> None:
     presentation.check_files(answers, _REPORT.value, _PLOT.value)
     presentation.print_answers(answers, comparison, _FORMAT.value, show_heuristics=show_heuristics)
     presentation.write_files(answers, comparison, _REPORT.value, _PLOT.value)
+    presentation.write_figures(_RECORDS_DIR.value, _FIGURES.value)
 
 
 def run() -> None:

@@ -30,6 +30,7 @@ KEPT = 2
 _NAME = re.compile(r"\d+\.tfrecord")
 _METRIC = "metric/"
 _SECONDS = "seconds/"
+_OPTIONAL = ("passed", "last_finite_step", "micro_batch_size")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +143,7 @@ def _payloads(checkpoint: Checkpoint) -> Iterator[bytes]:
 
 
 def _outcome_columns(outcome: Outcome) -> dict[str, tfrecord.Column]:
-    optional = {"passed": outcome.passed, "last_finite_step": outcome.last_finite_step}
+    optional = {name: getattr(outcome, name) for name in _OPTIONAL}
     return {
         "trial_id": np.array([outcome.trial_id]),
         "reached": np.array([outcome.step]),
@@ -173,10 +174,7 @@ def _read(path: epath.Path) -> Checkpoint:
 
 
 def _outcome(columns: Mapping[str, tfrecord.Column]) -> Outcome:
-    optional = {
-        name: int(columns[name][0]) if name in columns else None
-        for name in ("passed", "last_finite_step")
-    }
+    optional = {name: int(columns[name][0]) if name in columns else None for name in _OPTIONAL}
     metrics = {
         name.removeprefix(_METRIC): np.asarray(values)
         for name, values in columns.items()
@@ -186,8 +184,7 @@ def _outcome(columns: Mapping[str, tfrecord.Column]) -> Outcome:
         trial_id=int(columns["trial_id"][0]),
         curve=Curve(np.asarray(columns["step"]), metrics),
         step=int(columns["reached"][0]),
-        passed=optional["passed"],
-        last_finite_step=optional["last_finite_step"],
+        **optional,
     )
 
 

@@ -180,12 +180,21 @@ def _exit_code(studies: Sequence[Study]) -> int:
     short = [study for study in studies if study.counts()["complete"] < study.num_trials]
     for study in short:
         print(
-            f"dp-train: batch size {study.batch_size}: only {study.counts()['complete']} of "
-            f"{study.num_trials} trials are COMPLETE after {study.max_trials}, the most that are "
-            "drawn: the search space diverges too often",
-            file=sys.stderr,
+            f"dp-train: batch size {study.batch_size}: {_what_is_missing(study)}", file=sys.stderr
         )
     return 1 if short else 0
+
+
+def _what_is_missing(study: Study) -> str:
+    if study.incomplete:
+        return (
+            f"{len(study.incomplete)} trials ran out of memory; {GO_ON}, best with a smaller "
+            "Workload.micro_batch_size or fewer workers"
+        )
+    return (
+        f"only {study.counts()['complete']} of {study.num_trials} trials are COMPLETE after "
+        f"{study.max_trials}, the most that are drawn: the search space diverges too often"
+    )
 
 
 def _numbers(texts: Sequence[str]) -> tuple[int, ...]:

@@ -76,7 +76,7 @@ class _GroupRun:
         self._next_save = math.inf
         self._expect_save(first=True)
         with self._clock.measuring("setup"):
-            self._training = estimator.start(group.batch_size, group.trials)
+            self._training = estimator.start(group.batch_size, group.trials, group.micro_batch_size)
             self._restore()
 
     def events(self, limit: Callable[[], int]) -> Iterator[Event]:
@@ -130,7 +130,8 @@ class _GroupRun:
         return Progress(self._measured, passed, diverged)
 
     def _outcomes(self) -> tuple[Outcome, ...]:
-        return tuple(draft.outcome(self._measured) for draft in self._drafts)
+        micro = self._group.micro_batch_size
+        return tuple(draft.outcome(self._measured, micro) for draft in self._drafts)
 
     def _save(self) -> None:
         if self._group.checkpoints is None or not self._num_measurements:
@@ -226,7 +227,7 @@ class _Draft:
         if self.passed == step:
             self.passed = None
 
-    def outcome(self, step: int) -> Outcome:
+    def outcome(self, step: int, micro_batch_size: int | None) -> Outcome:
         names = sorted({name for _, values in self.rows for name in values})
         steps = np.array([step for step, _ in self.rows], np.int64)
         metrics = {
@@ -234,7 +235,12 @@ class _Draft:
             for name in names
         }
         return Outcome(
-            self.trial_id, Curve(steps, metrics), step, self.passed, self.last_finite_step
+            self.trial_id,
+            Curve(steps, metrics),
+            step,
+            self.passed,
+            self.last_finite_step,
+            micro_batch_size,
         )
 
 

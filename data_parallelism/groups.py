@@ -43,6 +43,7 @@ class Group:
         estimator: `"vectorized"` or `"replicated"`.
         width: of the estimator's program.
         checkpoints: where they are kept.
+        micro_batch_size: examples of a trial in memory at a time; None for the whole batch.
     """
 
     batch_size: int
@@ -51,6 +52,7 @@ class Group:
     estimator: str
     width: int
     checkpoints: Checkpoints | None = dataclasses.field(default=None, compare=False)
+    micro_batch_size: int | None = dataclasses.field(default=None, compare=False)
 
     @property
     def trial_ids(self) -> tuple[int, ...]:
@@ -83,6 +85,7 @@ class Outcome:
         step: how far it was trained and measured.
         passed: the first step past the goal, or None.
         last_finite_step: if it diverged, else None.
+        micro_batch_size: with which it was trained; None for the whole batch.
     """
 
     trial_id: int
@@ -90,6 +93,7 @@ class Outcome:
     step: int
     passed: int | None
     last_finite_step: int | None
+    micro_batch_size: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,4 +110,9 @@ class Stopped:
     """A group that was told to stop; a checkpoint holds what it has done."""
 
 
-Event = Progress | GroupResult | Stopped
+@dataclasses.dataclass(frozen=True)
+class OutOfMemory:
+    """A group that does not fit into memory, with half the micro-batch neither."""
+
+
+Event = Progress | GroupResult | Stopped | OutOfMemory

@@ -18,6 +18,7 @@ class Plan:
         group_bytes: what the state of a group takes, in memory and in a checkpoint.
         platform: device, precision, thread count, instruction set and versions: on these the last
             bits of a result depend.
+        micro_batch_size: examples of a trial in memory at a time; None for the whole batch.
     """
 
     estimator: str
@@ -25,3 +26,4 @@ class Plan:
     max_open_groups: int
     group_bytes: int
     platform: Mapping[str, Any]
+    micro_batch_size: int | None = None

@@ -13,7 +13,7 @@ from etils import epath
 from data_parallelism import space
 from data_parallelism.executors.base import Executor
 from data_parallelism.executors.serial import SerialExecutor
-from data_parallelism.groups import Group, GroupResult, Progress
+from data_parallelism.groups import Group, GroupResult, OutOfMemory, Progress
 from data_parallelism.locks import locked
 from data_parallelism.records import store
 from data_parallelism.shards import SECONDS_BETWEEN_LOOKS, Shard, SharedStudy
@@ -82,6 +82,7 @@ def run_studies(
                 for n, folder in folders.items()
             ]
         for study in studies:
+            study.retry_incomplete()
             if config is not None and not study.is_closed:
                 store.write_text(study.folder / "config.gin", config)
         writer = StatusWriter()
@@ -120,7 +121,7 @@ def _closed_studies(
         if (folder / "study.json").exists():
             plan = plan_on_disk(folder)
             study = Study(workload, batch_size, seed, plan, folder)
-            if study.is_closed:
+            if study.is_closed and not study.incomplete:
                 studies.append(study)
     return studies
 
@@ -148,6 +149,8 @@ def _events(studies: Sequence[Study], executor: Executor) -> Iterator[None]:
             running = [entry for entry in running if entry[1] != group]
             if isinstance(report, GroupResult):
                 study.note_result(group, report)
+            elif isinstance(report, OutOfMemory):
+                study.note_out_of_memory(group)
             else:
                 study.note_stopped(group)
         for other, group in running:

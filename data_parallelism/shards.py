@@ -112,6 +112,11 @@ class SharedStudy(Study):
             folder = checkpoints.group_dir(self.folder, first)
             store.write_json(folder / PROGRESS_FILE, _progress_values(group, progress))
 
+    @property
+    def incomplete(self) -> list[int]:
+        """The trials of this shard that were given up."""
+        return [trial for trial in super().incomplete if self._is_mine(trial)]
+
     def _due_trials(self) -> tuple[int, ...]:
         """The due trials of the first block of this shard that has any."""
         for block in self._blocks():

@@ -7,6 +7,7 @@ trials, and every record, is the same whatever order the events come in.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +28,13 @@ from data_parallelism.groups import (
 )
 from data_parallelism.plan import Plan
 from data_parallelism.records import store
-from data_parallelism.records.schema import COMPLETE, INFEASIBLE, Curve, TrialRecord
+from data_parallelism.records.schema import (
+    COMPLETE,
+    INCOMPLETE,
+    INFEASIBLE,
+    Curve,
+    TrialRecord,
+)
 from data_parallelism.study_file import refuse_other_settings, settings_on_disk, study_settings
 from data_parallelism.workload import RACE, Workload
 
@@ -67,6 +74,7 @@ class Study:
         self._seed = seed
         self.train_steps = workload.budget.train_steps(batch_size)
         self.settings = study_settings(workload, batch_size, seed, plan)
+        self._micro_batch_size = plan.micro_batch_size
         self._continue_on_disk()
         self.width = self.settings["group_width"]
         # A race needs its groups abreast; without one, one after the other takes less memory.
@@ -119,6 +127,7 @@ class Study:
             end=self.limit,
             estimator=self.settings["estimator"],
             width=self.width,
+            micro_batch_size=self._micro_batch_size,
             checkpoints=Checkpoints(folder, self._checkpoint_seconds),
         )
 
@@ -163,6 +172,32 @@ class Study:
         """A group has ended early: it is due again."""
         self._running.difference_update(group.trial_ids)
         self._interrupted.append(group.trial_ids)
+
+    def note_out_of_memory(self, group: Group) -> None:
+        """A group was given up: its trials are INCOMPLETE, until `retry_incomplete`."""
+        for trial in group.trial_ids:
+            self._running.discard(trial)
+            self._progress.pop(trial, None)
+            if trial < self._drawn and trial not in self.statuses:
+                no_curve = Curve(np.zeros(0, np.int64), {})
+                record = TrialRecord(trial, self._point(trial), INCOMPLETE, 0, no_curve)
+                store.write_trial(self.folder, record)
+                self._note_record(record)
+        self._advance()
+
+    @property
+    def incomplete(self) -> list[int]:
+        """The trials that were given up."""
+        return [trial for trial, status in self.statuses.items() if status == INCOMPLETE]
+
+    def retry_incomplete(self) -> None:
+        """Makes the trials that an earlier run gave up due again."""
+        for trial in self.incomplete:
+            store.remove_trial(self.folder, trial)
+            del self.statuses[trial]
+            self.is_closed = False
+        if self.horizon is not None and not self.statuses:
+            self._set_horizon(None)  # No record was cut at it.
 
     def counts(self) -> dict[str, int]:
         """Trials so far: wanted, complete, infeasible, running, past the goal."""
@@ -255,21 +290,22 @@ class Study:
                 self._set_horizon(self._race_bound())
                 continue
             # Of these rounds alone, also where later ones are there: rounds never depend on timing.
-            missing = self.num_trials - self._num_complete()
+            missing = self.num_trials - self._num(COMPLETE) - self._num(INCOMPLETE)
             if missing <= 0 or self._drawn == self.max_trials:
                 self.is_closed = True
-                checkpoints.remove(self.folder / checkpoints.RUNNING)
+                if not self.incomplete:
+                    checkpoints.remove(self.folder / checkpoints.RUNNING)
             else:
                 self._round_starts.append(self._drawn)
                 self._drawn = min(self._drawn + missing, self.max_trials)
 
-    def _num_complete(self) -> int:
-        return sum(self.statuses[trial] == COMPLETE for trial in range(self._drawn))
+    def _num(self, status: str) -> int:
+        return sum(self.statuses[trial] == status for trial in range(self._drawn))
 
     def _is_unknown(self, trial: int) -> bool:
         return trial not in self.statuses and trial not in self._outcomes
 
-    def _set_horizon(self, horizon: int) -> None:
+    def _set_horizon(self, horizon: int | None) -> None:
         self.horizon = horizon
         self.settings["horizon"] = horizon
         store.write_json(self.folder / "study.json", self.settings)
@@ -277,9 +313,11 @@ class Study:
     def _record_known(self) -> None:
         for trial in sorted(self._outcomes):
             if trial < self._drawn and trial not in self.statuses:
-                record = trial_record(
-                    self._outcomes[trial], self._point(trial), self.train_steps, self.horizon
-                )
+                outcome = self._outcomes[trial]
+                record = trial_record(outcome, self._point(trial), self.train_steps, self.horizon)
+                if outcome.micro_batch_size != self.settings["micro_batch_size"]:
+                    other = {"micro_batch_size": outcome.micro_batch_size}
+                    record = dataclasses.replace(record, other=other)
                 # Another host of the study may have been faster: the records are equal.
                 with contextlib.suppress(FileExistsError):
                     store.write_trial(self.folder, record)
@@ -322,6 +360,7 @@ class Study:
             refuse_other_settings(old, self.settings, path)
             self.settings["horizon"] = old["horizon"]
             self.settings["group_width"] = old["group_width"]
+            self.settings["micro_batch_size"] = old["micro_batch_size"]
             self.settings["num_trials"] = max(old["num_trials"], self.settings["num_trials"])
         else:
             self._refuse_other_trials()
@@ -341,7 +380,7 @@ class Study:
 
     def _read_records(self) -> None:
         for record in recovery.whole_trials(self.folder, skipped=self.statuses):
-            if self.workload.stop_rule == RACE:
+            if self.workload.stop_rule == RACE and record.status != INCOMPLETE:
                 self._check_horizon(record)
             self._note_record(record)
 

@@ -16,7 +16,15 @@ from data_parallelism.workload import RACE, Workload
 
 # Settings that may differ when a study is gone on with: they change which trials are run, or say
 # on what they were run, but no trial's outcome is defined by them.
-MAY_CHANGE = ("horizon", "num_trials", "group_width", "num_threads", "instruction_set", "versions")
+MAY_CHANGE = (
+    "horizon",
+    "num_trials",
+    "group_width",
+    "micro_batch_size",
+    "num_threads",
+    "instruction_set",
+    "versions",
+)
 
 
 def settings_on_disk(folder: epath.Path) -> dict[str, Any]:
@@ -50,6 +58,7 @@ def plan_on_disk(folder: epath.Path) -> Plan:
         estimator=settings.get("estimator", ""),
         width=settings.get("group_width", 1),
         max_open_groups=1,
+        micro_batch_size=settings.get("micro_batch_size"),
         group_bytes=0,
         platform={**facts, "results_version": RESULTS_VERSION},
     )
@@ -78,6 +87,7 @@ def study_settings(workload: Workload, batch_size: int, seed: int, plan: Plan) -
         "train_size": workload.dataset.sizes["train"],
         "estimator": plan.estimator,
         "group_width": plan.width,
+        "micro_batch_size": plan.micro_batch_size,
         "workload": workload.description(),
     }
     return {**published, **ours, **plan.platform}

@@ -154,6 +154,8 @@ class Workload:
         search_spaces: spaces for single batch sizes, which replace `search_space` there.
         estimator: `"auto"` (by what the model allows), `"vectorized"` or `"replicated"`.
         group_width: how many trials one vectorized program trains.
+        micro_batch_size: examples of a trial in memory at a time, whose gradients are summed up to
+            those of the batch; None lets the memory limit decide.
         revision: of the search space; a widened space is a new revision beside the old one.
 
     Example:
@@ -178,6 +180,7 @@ class Workload:
     search_spaces: Mapping[int, SearchSpace] = dataclasses.field(default_factory=dict)
     estimator: str = "auto"
     group_width: int = 8
+    micro_batch_size: int | None = None
     revision: int = 1
 
     def __post_init__(self) -> None:
@@ -281,6 +284,8 @@ class Workload:
                 yield f"{name}: expected a whole number >= 1, got {value!r}"
         if self.num_trials > MAX_POINTS:
             yield f"num_trials: expected at most {MAX_POINTS}, got {self.num_trials}"
+        if self.micro_batch_size is not None and not _is_count(self.micro_batch_size):
+            yield f"micro_batch_size: expected a whole number >= 1, got {self.micro_batch_size!r}"
         sizes = self.batch_sizes
         if not isinstance(sizes, tuple) or not sizes or len({*map(repr, sizes)}) < len(sizes):
             yield f"batch_sizes: expected one or more, each once, got {sizes!r}"

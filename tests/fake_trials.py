@@ -91,7 +91,9 @@ class FakeEstimator:
         self.courses = courses
         self.trained: collections.Counter[tuple[int, int]] = collections.Counter()
 
-    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> FakeTraining:
+    def start(
+        self, batch_size: int, trials: Sequence[TrialPoint], micro_batch_size: int | None = None
+    ) -> FakeTraining:
         return FakeTraining(self, trials)
 
 

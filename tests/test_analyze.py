@@ -151,6 +151,29 @@ def test_a_report_and_a_plot_beside_the_table(records_dir, tmp_path):
     )
 
 
+def test_figures_beside_a_table(records_dir, tmp_path):
+    output = tmp_path / "new" / "figures"
+    ask = [f"--records_dir={records_dir}", "--goal=0.5,0.03", "--format=csv"]
+    # Two of them, as all take long.
+    code = (
+        "from data_parallelism.analysis.paper import files\n"
+        "from data_parallelism.analyze import run\n"
+        "files.FIGURES = files.FIGURES[5:7]\n"
+        "run()\n"
+    )
+    done = run(*ask, f"--figures={output}", code=f"\n{code}")
+    assert (done.returncode, done.stdout) == (0, stdout_of(*ask))
+    assert done.stderr.splitlines() == [
+        "figure_6: 0 of 2 panels drawn; no records of any of its workloads",
+        "figure_7: 0 of 2 panels drawn; no records of any of its workloads",
+        "toy/fc/sgd: in none of the paper's figures, and not drawn",
+        f"figures: {output}",
+    ]
+    assert {path.name for path in output.iterdir()} == {
+        f"figure_{n}.{suffix}" for n in (6, 7) for suffix in ("pdf", "png", "svg")
+    }
+
+
 def test_damage_is_named_in_every_format(records_dir):
     file = records_dir / "toy" / "fc" / "sgd" / "8" / "0" / "measurements.tfrecord"
     file.write_bytes(file.read_bytes()[:-1])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import pathlib
+import subprocess
+import sys
 
 import pytest
-from tiny_run import run
+from tiny_run import command, finished_run, run
 
 from data_parallelism.config import load_workload
 
@@ -52,3 +54,26 @@ def test_the_readme_names_what_is_there():
     for name in ("small_network", "breast_cancer", "breast_cancer_stream"):
         assert f"def {name}(" in (FOLDER / "my_workload.py").read_text()
     assert f"dp-train {' '.join(FLAGS)} --records_dir=" in text
+
+
+def test_the_notebook_runs_on_any_records(tmp_path, tmp_path_factory):
+    """Its cells one after another, as a program."""
+    notebook = json.loads((FOLDER.parent / "analysis.ipynb").read_text())
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    script = tmp_path / "cells.py"
+    script.write_text("\n\n".join(cells))
+    records = finished_run(tmp_path_factory.getbasetemp())
+    start = command("train")
+    environment = {**start["env"], "RECORDS_DIR": str(records), "MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        [sys.executable, script.name],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "perfect scaling ends at" in done.stdout
+    for name in ("best_trials.png", "search_space.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")

@@ -94,7 +94,7 @@ def compare(answers: Sequence[Answer], normalized_at: int | None = None) -> Comp
         )
     if normalized_at is None:
         normalized_at = _common_batch_size(sides)
-    elif not any(_steps_at(side.reached, normalized_at) for side in sides):
+    elif not any(steps_at(side.reached, normalized_at) for side in sides):
         raise UserError(
             "normalize_at: expected a batch size at which one of the curves reached the goal, "
             f"got {normalized_at}"
@@ -132,12 +132,12 @@ def _common_batch_size(sides: Sequence[Side]) -> int | None:
         return None
     shared = set.intersection(*(set(side.reached) for side in sides))
     measured = {size for side in sides for size in side.reached}
-    between = [size for size in measured if all(_steps_at(side.reached, size) for side in sides)]
+    between = [size for size in measured if all(steps_at(side.reached, size) for side in sides)]
     return min(shared or between, default=None)
 
 
 def _normalized(side: Side, batch_size: int | None) -> Side:
-    base = None if batch_size is None else _steps_at(side.reached, batch_size)
+    base = None if batch_size is None else steps_at(side.reached, batch_size)
     relative = {
         size: None if steps is None or base is None else max(1, steps) / base
         for size, steps in side.steps.items()
@@ -145,7 +145,7 @@ def _normalized(side: Side, batch_size: int | None) -> Side:
     return dataclasses.replace(side, relative_steps=relative)
 
 
-def _steps_at(reached: Mapping[int, int], batch_size: int) -> float | None:
+def steps_at(reached: Mapping[int, int], batch_size: int) -> float | None:
     """Steps at a batch size, interpolated in log-log; None beyond the ends of the curve."""
     if batch_size in reached:
         return max(1, reached[batch_size])

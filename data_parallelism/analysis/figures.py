@@ -31,13 +31,9 @@ def draw_steps_to_result(answer: Answer, path: os.PathLike[str] | str) -> None:
     plot = data.plot_data(answer)
     if plot is None:
         raise UserError(f"{path}: expected a batch size that reached the goal, got none")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UserError(
-            "expected matplotlib to draw with, which is not installed: "
-            "pip install data_parallelism[report]"
-        ) from None
+    check_matplotlib()
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(8, 5.8), layout="constrained")
     axes = figure.add_subplot()
     _draw(axes, plot)
@@ -58,6 +54,17 @@ def check_file(path: os.PathLike[str] | str) -> None:
 
 def _suffix(path: os.PathLike[str] | str) -> str:
     return pathlib.PurePath(path).suffix.lower()
+
+
+def check_matplotlib() -> None:
+    """Raises a one-line error unless there is matplotlib to draw with."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise UserError(
+            "expected matplotlib to draw with, which is not installed: "
+            "pip install data_parallelism[report]"
+        ) from None
 
 
 def _draw(axes: Any, plot: data.PlotData) -> None:

@@ -29,8 +29,13 @@ OF_A_STUDY = ("batch_size", "goal", "horizon", "train_steps")
 
 
 @dataclasses.dataclass
-class _Found:
-    """The studies of one workload and revision, with their folders by batch size."""
+class FoundStudies:
+    """The studies of one workload and revision.
+
+    Args:
+        studies: as they were read, in the order of their folders.
+        folders: batch size to the folder of its study.
+    """
 
     studies: list[StudyRecord] = dataclasses.field(default_factory=list)
     folders: dict[int, str] = dataclasses.field(default_factory=dict)
@@ -70,7 +75,7 @@ def analyze(
     goals = list(goal) if isinstance(goal, Sequence) else [goal]
     answers: list[Answer] = []
     elsewhere: list[str] = []
-    for groups, lost in _read_by_folder(records_dir):
+    for groups, lost in read_by_folder(records_dir):
         if not groups:
             elsewhere += lost
         for found in groups:
@@ -109,23 +114,30 @@ def _timed(answers: Sequence[Answer], source: str, price: float | None) -> list[
     return [dataclasses.replace(answer, time_to_result=one) for answer, one in pairs]
 
 
-def _read_by_folder(
+def read_by_folder(
     records_dir: os.PathLike[str] | str,
-) -> Iterator[tuple[list[_Found], list[str]]]:
-    """The studies below one parent folder by names and revision, and damage there.
+) -> Iterator[tuple[list[FoundStudies], list[str]]]:
+    """All studies below a folder, one parent folder after the other.
 
-    One folder after the other: the published archive as a whole would take gigabytes.
+    The published archive as a whole would take gigabytes.
+
+    Returns:
+        For each parent folder the studies in it by workload and revision, and a line for each
+        damaged `study.json` there.
+
+    Raises:
+        UserError: if there are no studies.
     """
     paths = store.find_studies(records_dir)
     for _, siblings in itertools.groupby(paths, lambda path: path.parent):
-        groups: dict[tuple[str, ...], _Found] = {}
+        groups: dict[tuple[str, ...], FoundStudies] = {}
         lost: list[str] = []
         for path in siblings:
             study = store.read_study(path)
             if study.settings:
                 names = (study.settings[name] for name in ("dataset", "model", "optimizer"))
                 key = (*names, str(study.settings.get("revision", 1)))
-                found = groups.setdefault(key, _Found())
+                found = groups.setdefault(key, FoundStudies())
                 found.studies.append(study)
                 found.folders[study.settings["batch_size"]] = str(path)
             else:
@@ -155,7 +167,7 @@ def answer_from_studies(
         UserError: if no study can be used, or two have one batch size, or the goal is not complete,
             or no trial measured its metric, or the base batch size is not among them.
     """
-    usable, left_out = _usable(studies)
+    usable, left_out = usable_studies(studies)
     goal = choose_goal([settings.goal for _, settings in usable], goal, metric)
     _check_metric([study for study, _ in usable], goal)
     counted = [_count(study, settings, goal, num_trials) for study, settings in usable]
@@ -206,10 +218,14 @@ def _count(
     return _Counted(study, settings, trials, first_passages(trials, goal, settings.horizon))
 
 
-def _usable(
+def usable_studies(
     studies: Sequence[StudyRecord],
 ) -> tuple[list[tuple[StudyRecord, StudySettings]], list[str]]:
-    """The studies whose settings can be used, by batch size, and what is left out."""
+    """The studies of a workload whose settings can be used, by batch size, and what is left out.
+
+    Raises:
+        UserError: if there is none, or two have one batch size.
+    """
     usable: list[tuple[StudyRecord, StudySettings]] = []
     left_out: list[str] = []
     for study in studies:

@@ -134,3 +134,34 @@ def write_files(
     if plot is not None:
         figures.draw_steps_to_result(answers[0], plot)
         print(f"plot: {plot}", file=sys.stderr)
+
+
+def check_figures(folder: str | None) -> None:
+    """Raises a one-line error, before records are read, unless figures can be drawn into a folder.
+
+    Args:
+        folder: what `--figures` names, or None where there is no such flag.
+    """
+    if folder is not None:
+        from data_parallelism.analysis.paper import check_folder
+
+        check_folder(folder)
+
+
+def write_figures(records_dir: str, folder: str | None) -> None:
+    """Draws the paper's figures, if they were asked for, and says on stderr what is in them.
+
+    Args:
+        records_dir: a folder of records.
+        folder: what `--figures` names, or None where there is no such flag.
+    """
+    if folder is None:
+        return
+    from data_parallelism.analysis.paper import draw_figures
+
+    summaries, not_shown = draw_figures(records_dir, folder)
+    for summary in summaries:
+        print(summary, file=sys.stderr)
+    for name in not_shown:
+        print(f"{name}: in none of the paper's figures, and not drawn", file=sys.stderr)
+    print(f"figures: {folder}", file=sys.stderr)

@@ -135,7 +135,9 @@ def answer_of_study(
         best=_best(trials, goal, settings.horizon),
         interval=_whole(interval) if interval else None,
         share=interval.share if interval else None,
-        lower_bound=uncertainty.optimum_lower_bound(passages, settings.num_dimensions),
+        lower_bound=uncertainty.optimum_lower_bound(
+            passages, settings.num_dimensions, _resolution(winner) if winner else 0.0
+        ),
         expected_minimum=tuple(one for one in minima if one),
         complete=statuses.count(COMPLETE),
         incomplete=statuses.count(INCOMPLETE),
@@ -153,6 +155,12 @@ def answer_of_study(
 
 def _whole(interval: uncertainty.Interval) -> tuple[int, int | None]:
     return int(interval.low), None if interval.high is None else int(interval.high)
+
+
+def _resolution(winner: Winner) -> float:
+    """Steps between the measurement past the goal and the one before."""
+    before = winner.trial.curve.steps[winner.trial.curve.steps < winner.step]
+    return float(winner.step - before.max(initial=0))
 
 
 def _test_value(winner: Winner, goal: Goal) -> float | None:

@@ -104,26 +104,32 @@ def _upper_rank(count: int, share: float) -> int:
     raise AssertionError("the whole distribution has a probability of 1")
 
 
-def optimum_lower_bound(passages: np.ndarray, num_dimensions: int) -> float | None:
+def optimum_lower_bound(
+    passages: np.ndarray, num_dimensions: int, resolution: float = 0.0
+) -> float | None:
     """A one-sided 95 % lower bound for the steps of the best point of the search space.
 
     `X1 - (X2 - X1) / (0.95^(-2/d) - 1)`, and not below 0: near a smooth optimum in d dimensions
-    the share of points within x of it grows as `x^(d/2)`.
+    the share of points within x of it grows as `x^(d/2)`. Steps are known only as well as they are
+    measured: a smaller gap `X2 - X1` than that says nothing, so it counts as that much.
 
     Args:
         passages: float64 `[trials]`, steps past the goal; infinity where never.
         num_dimensions: d, the number of metaparameters that were searched.
+        resolution: steps between the measurement at X1 and the one before.
 
     Returns:
         The bound, or None if fewer than two trials reached the goal or d is 0.
 
     References:
-        L. de Haan 1981, Estimation of the minimum of a function using order statistics.
+        L. de Haan 1981, Estimation of the minimum of a function using order statistics. The
+        resolution is our addition: without it two trials that pass at the same measurement make the
+        bound X1, which then holds in 86 % of studies instead of 95 %.
     """
     ordered = np.sort(passages)[:2]
     if num_dimensions == 0 or len(ordered) < 2 or not np.isfinite(ordered).all():
         return None
-    gap = (ordered[1] - ordered[0]) / ((1 - ERROR) ** (-2 / num_dimensions) - 1)
+    gap = max(ordered[1] - ordered[0], resolution) / ((1 - ERROR) ** (-2 / num_dimensions) - 1)
     return max(0.0, float(ordered[0] - gap))
 
 

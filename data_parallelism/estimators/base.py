@@ -75,8 +75,17 @@ class Estimator(abc.ABC):
         self._eval_batches: dict[str, EvalBatches] = {}
 
     @abc.abstractmethod
-    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> Training:
-        """Sets up at most `width` trials at step 0; any number of groups may be on their way."""
+    def start(
+        self, batch_size: int, trials: Sequence[TrialPoint], micro_batch_size: int | None = None
+    ) -> Training:
+        """Sets up at most `width` trials at step 0; any number of groups may be on their way.
+
+        Args:
+            batch_size: of the study.
+            trials: to be trained together.
+            micro_batch_size: examples of a trial that are in memory at a time; None for the whole
+                batch. Results agree to rounding.
+        """
 
     def trial_seeds(self, batch_size: int, trial: TrialPoint) -> TrialSeeds:
         """What is random in a trial, as a pure function of (seed, batch size, trial id)."""

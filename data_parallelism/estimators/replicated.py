@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,14 +43,16 @@ class Replicated(Estimator):
             tf.Variable(tf.zeros(model_state[slot].shape, model_state[slot].dtype))
             for slot in self.step.state_slots
         ]
-        self._programs: dict[int, Any] = {}
-        self._resident: ReplicatedTraining | None = None
+        self._programs: dict[tuple[int, int | None], Any] = {}
+        self._resident: Callable[[], ReplicatedTraining | None] = lambda: None
         self.metric_sums = tf.function(self._sums, autograph=False)
 
-    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> ReplicatedTraining:
+    def start(
+        self, batch_size: int, trials: Sequence[TrialPoint], micro_batch_size: int | None = None
+    ) -> ReplicatedTraining:
         """See `Estimator.start`."""
         (trial,) = trials
-        return ReplicatedTraining(self, batch_size, trial)
+        return ReplicatedTraining(self, batch_size, trial, micro_batch_size)
 
     @property
     def variables(self) -> list[tf.Variable]:
@@ -57,24 +61,28 @@ class Replicated(Estimator):
 
     def make_resident(self, training: ReplicatedTraining) -> None:
         """Puts the values of a training into the variables, and those there back to theirs."""
-        if self._resident is training:
+        resident = self._resident()
+        if resident is training:
             return
-        if self._resident is not None:
-            self._resident.parked = [variable.read_value() for variable in self.variables]
+        if resident is not None:
+            resident.parked = [variable.read_value() for variable in self.variables]
         for variable, value in zip(self.variables, training.parked, strict=True):
             variable.assign(value)
         training.parked = []
-        self._resident = training
+        self._resident = weakref.ref(training)
 
-    def train_chunk(self, batch_size: int, *arguments: Any) -> tf.Tensor:
-        """Trains the resident values; see `_train_chunk`. Traced once for each batch size."""
-        if batch_size not in self._programs:
-            self._programs[batch_size] = tf.function(
-                self._train_chunk,
+    def train_chunk(
+        self, batch_size: int, micro_batch_size: int | None, *arguments: Any
+    ) -> tf.Tensor:
+        """Trains the resident values; see `_train_chunk`. Traced once for each pair of sizes."""
+        key = batch_size, micro_batch_size
+        if key not in self._programs:
+            self._programs[key] = tf.function(
+                functools.partial(self._train_chunk, micro_batch_size),
                 autograph=False,
                 input_signature=self._signature(batch_size, arguments[0]),
             )
-        return self._programs[batch_size](*arguments)
+        return self._programs[key](*arguments)
 
     def _signature(self, batch_size: int, metaparameters: Mapping[str, Any]) -> tuple[Any, ...]:
         return (
@@ -85,30 +93,44 @@ class Replicated(Estimator):
         )
 
     def _train_chunk(
-        self, metaparameters: Any, key: tf.Tensor, indices: tf.Tensor, first: tf.Tensor
+        self,
+        micro_batch_size: int | None,
+        metaparameters: Any,
+        key: tf.Tensor,
+        indices: tf.Tensor,
+        first: tf.Tensor,
     ) -> tf.Tensor:
         """As many steps from `first` on as there are rows in `indices`, `[steps, batch]`."""
         count = tf.shape(indices)[0]
 
         def body(t: tf.Tensor, losses: Any) -> Any:
-            loss = self._one_step(metaparameters, key, indices[t], first + t)
+            loss = self._one_step(micro_batch_size, metaparameters, key, indices[t], first + t)
             return t + 1, losses.write(t, loss)
 
         losses = tf.TensorArray(tf.float32, size=count)
         return tf.while_loop(lambda t, _: t < count, body, (tf.constant(0), losses))[1].stack()
 
     def _one_step(
-        self, metaparameters: Any, key: tf.Tensor, rows: tf.Tensor, step: tf.Tensor
+        self,
+        micro_batch_size: int | None,
+        metaparameters: Any,
+        key: tf.Tensor,
+        rows: tf.Tensor,
+        step: tf.Tensor,
     ) -> tf.Tensor:
+        def examples(first: Any, count: int) -> tuple[tf.Tensor, tf.Tensor]:
+            part = tf.slice(rows, [first], [count])
+            return tf.gather(self.inputs, part), tf.gather(self.labels, part)
+
         gradients, state, loss = self.step.gradients(
             [tf.identity(w) for w in self._weights],
             [tf.identity(s) for s in self._state],
-            tf.gather(self.inputs, rows),
-            tf.gather(self.labels, rows),
+            examples,
             metaparameters,
             key=key,
             step=step,
             batch_size=rows.shape[0],
+            micro_batch_size=micro_batch_size,
         )
         now = self.step.metaparameters_at(step, metaparameters)
         for weight, gradient, slots in zip(self._weights, gradients, self._slots, strict=True):
@@ -134,11 +156,18 @@ class ReplicatedTraining(Training):
         estimator: whose variables it trains in.
         batch_size: of the study.
         trial: what to train.
+        micro_batch_size: examples that are in memory at a time; None for the whole batch.
     """
 
-    def __init__(self, estimator: Replicated, batch_size: int, trial: TrialPoint) -> None:
+    def __init__(
+        self,
+        estimator: Replicated,
+        batch_size: int,
+        trial: TrialPoint,
+        micro_batch_size: int | None,
+    ) -> None:
         self._estimator = estimator
-        self._batch_size = batch_size
+        self._sizes = batch_size, micro_batch_size
         drawn = estimator.trial_seeds(batch_size, trial)
         self._order = drawn.order
         self._key = tf.constant(drawn.dropout_key, tf.uint32)
@@ -157,7 +186,7 @@ class ReplicatedTraining(Training):
             count = min(MAX_CHUNK_STEPS, start + steps - first)
             indices = self._order.indices(first, count)
             chunk = self._estimator.train_chunk(
-                self._batch_size, self._metaparameters, self._key, indices, tf.constant(first)
+                *self._sizes, self._metaparameters, self._key, indices, tf.constant(first)
             )
             losses.append(chunk.numpy())
         return np.concatenate(losses)[:, None]

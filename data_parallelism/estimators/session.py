@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator
 
 import keras
+import tensorflow as tf
 
 from data_parallelism.errors import UserError
 from data_parallelism.estimators.base import Estimator
@@ -14,9 +16,9 @@ from data_parallelism.estimators.model_check import check_model
 from data_parallelism.estimators.replicated import Replicated
 from data_parallelism.estimators.vectorized import Vectorized, why_not_vectorized
 from data_parallelism.group_run import run_group
-from data_parallelism.groups import Event, Group
+from data_parallelism.groups import Event, Group, OutOfMemory
 from data_parallelism.models.initialization import InitialWeights
-from data_parallelism.models.layers import replace_keras_dropout
+from data_parallelism.models.layers import dropout_slots, replace_keras_dropout
 from data_parallelism.optimizers import OPTIMIZERS
 from data_parallelism.plan import Plan
 from data_parallelism.runtime import platform_facts
@@ -59,6 +61,7 @@ class Session:
             estimator=VECTORIZED if is_vectorized else REPLICATED,
             width=width,
             max_open_groups=max(1, MAX_OPEN_BYTES // (width * self._resident_bytes)),
+            micro_batch_size=self._micro_batch_size(batch_size),
             group_bytes=width * self._resident_bytes,
             platform=platform_facts(),
         )
@@ -66,9 +69,26 @@ class Session:
     def run(
         self, group: Group, limit: Callable[[], int], is_stopping: Callable[[], bool]
     ) -> Iterator[Event]:
-        """Runs a group; see `group_run.run_group`."""
-        estimator = self.estimator(group.estimator, group.width)
-        return run_group(estimator, self._workload, group, limit, is_stopping)
+        """Runs a group; see `group_run.run_group`.
+
+        One that runs out of memory goes on with half the micro-batch, from its checkpoint or from
+        its start; if that is too much as well, it ends with `OutOfMemory`.
+        """
+        for micro_batch_size in self._attempts(group):
+            attempt = dataclasses.replace(group, micro_batch_size=micro_batch_size)
+            try:
+                estimator = self.estimator(group.estimator, group.width)
+                yield from run_group(estimator, self._workload, attempt, limit, is_stopping)
+                return
+            except (tf.errors.ResourceExhaustedError, MemoryError):
+                continue
+        yield OutOfMemory()
+
+    def _attempts(self, group: Group) -> Iterator[int | None]:
+        yield group.micro_batch_size
+        size = group.micro_batch_size or group.batch_size
+        if size > 1 and not self._has_state:
+            yield math.ceil(size / 2)
 
     def estimator(self, name: str, width: int) -> Estimator:
         """The one estimator of a name and group width, made when it is first asked for."""
@@ -102,14 +122,39 @@ class Session:
 
     def _width(self, batch_size: int) -> int:
         """The workload's group width, or as many trials as fit into the memory limit."""
-        activations = sum(_num_outputs(layer) for layer in self._model.layers)
-        # In training: two more copies of the weights; activations, their gradients and the inputs.
-        trial_bytes = 2 * self._resident_bytes + 12 * batch_size * activations
+        trial_bytes = 2 * self._resident_bytes + batch_size * self._example_bytes
         return max(1, min(self._workload.group_width, MAX_GROUP_BYTES // trial_bytes))
+
+    def _micro_batch_size(self, batch_size: int) -> int | None:
+        """The workload's, or the largest of equal parts that fit into the memory limit."""
+        size = self._workload.micro_batch_size
+        if size is None and not self._has_state:
+            room = max(1, MAX_GROUP_BYTES - 2 * self._resident_bytes)
+            num_parts = math.ceil(batch_size * self._example_bytes / room)
+            size = math.ceil(batch_size / num_parts)
+        if size is None or size >= batch_size:
+            return None
+        if self._has_state:
+            raise UserError(
+                f"Workload.micro_batch_size: expected at least the batch size {batch_size} with a "
+                f"model whose layers have state, got {size}"
+            )
+        return size
+
+    @functools.cached_property
+    def _has_state(self) -> bool:
+        """Whether a step changes more than weights and slots, such as moving averages."""
+        model = self._model
+        return len(dropout_slots(model)) < len(model.non_trainable_variables)
+
+    @functools.cached_property
+    def _example_bytes(self) -> int:
+        """What one example takes in training: activations, their gradients and the inputs."""
+        return 12 * sum(_num_outputs(layer) for layer in self._model.layers)
 
     @property
     def _resident_bytes(self) -> int:
-        """What the weights and slots of one trial take."""
+        """What the weights and slots of one trial take; in training there are two copies."""
         num_slots = OPTIMIZERS[self._workload.optimizer].num_slots
         return 4 * (1 + num_slots) * _num_weights(self._model)
 

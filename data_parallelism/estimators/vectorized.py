@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from data_parallelism.estimators.base import MAX_CHUNK_STEPS, Estimator, Training, check_state
-from data_parallelism.estimators.step import Step
+from data_parallelism.estimators.step import Examples, Step
 from data_parallelism.groups import TrialPoint
 from data_parallelism.models.initialization import InitialWeights
 from data_parallelism.models.layers import random_state_names
@@ -46,12 +46,15 @@ class Vectorized(Estimator):
         self.train_chunk = tf.function(self._train_chunk, jit_compile=True, autograph=False)
         self.metric_sums = tf.function(self._sums, jit_compile=True, autograph=False)
 
-    def start(self, batch_size: int, trials: Sequence[TrialPoint]) -> VectorizedTraining:
+    def start(
+        self, batch_size: int, trials: Sequence[TrialPoint], micro_batch_size: int | None = None
+    ) -> VectorizedTraining:
         """See `Estimator.start`."""
-        return VectorizedTraining(self, batch_size, trials)
+        return VectorizedTraining(self, batch_size, trials, micro_batch_size)
 
     def _train_chunk(
         self,
+        micro_batch_size: int | None,
         weights: Any,
         slots: Any,
         state: Any,
@@ -67,7 +70,7 @@ class Vectorized(Estimator):
         def body(t: tf.Tensor, weights: Any, slots: Any, state: Any, losses: tf.Tensor) -> Any:
             trials = (weights, slots, state, metaparameters, keys, inputs[t], labels[t])
             weights, slots, state, loss = tf.vectorized_map(
-                lambda trial: self._one_step(first + t, *trial),
+                lambda trial: self._one_step(micro_batch_size, first + t, *trial),
                 trials,
                 fallback_to_while_loop=False,
             )
@@ -82,6 +85,7 @@ class Vectorized(Estimator):
 
     def _one_step(
         self,
+        micro_batch_size: int | None,
         step: tf.Tensor,
         weights: Any,
         slots: Any,
@@ -95,12 +99,12 @@ class Vectorized(Estimator):
         gradients, state, loss = self.step.gradients(
             weights,
             state,
-            inputs,
-            labels,
+            _parts_of(inputs, labels),
             metaparameters,
             key=key,
             step=step,
             batch_size=inputs.shape[0],
+            micro_batch_size=micro_batch_size,
         )
         now = self.step.metaparameters_at(step, metaparameters)
         updated = [
@@ -126,12 +130,19 @@ class VectorizedTraining(Training):
         estimator: whose program trains it.
         batch_size: of the study.
         trials: of the group.
+        micro_batch_size: examples of a trial that are in memory at a time, but for the inputs;
+            None for the whole batch.
     """
 
     def __init__(
-        self, estimator: Vectorized, batch_size: int, trials: Sequence[TrialPoint]
+        self,
+        estimator: Vectorized,
+        batch_size: int,
+        trials: Sequence[TrialPoint],
+        micro_batch_size: int | None,
     ) -> None:
         self._estimator = estimator
+        self._micro_batch_size = micro_batch_size
         self._num_trials = len(trials)
         idle = estimator.width - len(trials)
         drawn = [estimator.trial_seeds(batch_size, trial) for trial in trials]
@@ -187,6 +198,7 @@ class VectorizedTraining(Training):
         for slot, order in enumerate(self._orders[: self._num_trials]):
             indices[:count, slot] = order.indices(first, count)
         self._weights, self._slots, self._state, losses = self._estimator.train_chunk(
+            self._micro_batch_size,
             self._weights,
             self._slots,
             self._state,
@@ -214,8 +226,7 @@ def why_not_vectorized(workload: Workload, model: keras.Model) -> str | None:
         return step.gradients(
             weights,
             state,
-            inputs,
-            labels,
+            _parts_of(inputs, labels),
             metaparameters,
             key=key,
             step=tf.zeros([], tf.int32),
@@ -245,6 +256,16 @@ def why_not_vectorized(workload: Workload, model: keras.Model) -> str | None:
     finally:
         logger.disabled = was_disabled
     return None
+
+
+def _parts_of(inputs: tf.Tensor, labels: tf.Tensor) -> Examples:
+    def examples(first: Any, count: int) -> tuple[tf.Tensor, tf.Tensor]:
+        if count == labels.shape[0]:
+            return inputs, labels
+        rows = first + tf.range(count)
+        return tf.gather(inputs, rows), tf.gather(labels, rows)
+
+    return examples
 
 
 def _stacked(trials: Sequence[Sequence[np.ndarray]]) -> list[Any]:

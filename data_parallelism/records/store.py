@@ -244,6 +244,15 @@ def set_aside(path: PathLike) -> epath.Path:
     return aside
 
 
+def remove_trial(study_dir: PathLike, trial_id: int) -> None:
+    """Removes the folder of a trial that is to be run again, all of it or nothing."""
+    path = epath.Path(study_dir) / str(trial_id)
+    if path.exists():
+        beside = path.with_name(f".{path.name}.partial-{uuid.uuid4().hex}")
+        path.rename(beside)
+        beside.rmtree()
+
+
 def remove_left_overs(study_dir: PathLike) -> None:
     """Removes what a killed run was writing beside; only while no other run is at the study."""
     for path in epath.Path(study_dir).glob(".*.partial-*"):

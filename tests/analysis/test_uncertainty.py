@@ -68,6 +68,15 @@ def test_lower_bound_by_hand():
     assert optimum_lower_bound(passages, 2) == pytest.approx(981)
 
 
+def test_a_gap_below_the_resolution_says_nothing():
+    """Two trials that pass at the same measurement, 4 steps after the one before."""
+    passages = np.array([1000.0, 1000.0])
+    assert optimum_lower_bound(passages, 2) == 1000
+    assert optimum_lower_bound(passages, 2, resolution=4) == pytest.approx(924)
+    passages = np.array([1000.0, 1010.0])
+    assert optimum_lower_bound(passages, 2, resolution=4) == pytest.approx(810)
+
+
 @pytest.mark.parametrize(
     ("passages", "num_dimensions"), [([10.0], 2), ([10.0, INF], 2), ([], 2), ([10.0, 20.0], 0)]
 )

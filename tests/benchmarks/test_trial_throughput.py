@@ -233,8 +233,7 @@ def test_jax_takes_the_steps_of_the_package(optimizer):
         gradients, _, loss = step.gradients(
             ours,
             [],
-            train.inputs[batch],
-            train.labels[batch],
+            lambda *_, batch=batch: (train.inputs[batch], train.labels[batch]),
             metaparameters,
             key=tf.constant(0, tf.uint32),
             step=tf.constant(number),

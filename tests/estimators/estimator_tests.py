@@ -121,12 +121,14 @@ class EstimatorTests:
         batch_size: int,
         spans: Sequence[int] = (20,),
         split: str = "val",
+        micro_batch_size: int | None = None,
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Losses `[steps, trials]` and then the metrics `[trials]`, of any number of trials."""
         losses: list[Any] = []
         metrics: list[Any] = []
         for first in range(0, len(trials), estimator.width):
-            training = estimator.start(batch_size, trials[first : first + estimator.width])
+            group = trials[first : first + estimator.width]
+            training = estimator.start(batch_size, group, micro_batch_size)
             starts = np.cumsum([0, *spans]).tolist()
             parts = [training.train(s, n) for s, n in zip(starts, spans, strict=False)]
             losses.append(np.concatenate(parts) if parts else np.zeros((0, 1)))
@@ -146,14 +148,32 @@ class EstimatorTests:
         workload = blob_workload(model=users_model, estimator=self.name)
         self.compare(workload, dropout_rate=0.4, penalty=0.03)
 
+    @pytest.mark.parametrize(("batch_size", "micro_batch_size"), [(8, 3), (37, 10)])
+    def test_micro_batches_add_up_to_the_batch(self, batch_size, micro_batch_size):
+        """Also where the last one would be smaller; penalties count once, a step is a step."""
+        workload = blob_workload(
+            model=users_model,
+            estimator=self.name,
+            optimizer="nesterov_momentum",
+            schedule="linear_decay",
+            search_space=SearchSpace({**RATE, **MOMENTUM, **DECAY}),
+            batch_sizes=(batch_size,),
+        )
+        of_the_model = {"dropout_rate": 0.4, "penalty": 0.03}
+        self.compare(workload, micro_batch_size=micro_batch_size, **of_the_model)
+
     def compare(
-        self, workload: Workload, estimator: Estimator | None = None, **of_the_model: float
+        self,
+        workload: Workload,
+        estimator: Estimator | None = None,
+        micro_batch_size: int | None = None,
+        **of_the_model: float,
     ) -> None:
         """The losses of 20 steps, and the metrics after them, with those of the plain loop."""
         estimator = estimator or created(workload, self.name, self.width)
         (batch_size,) = workload.batch_sizes
         trials = points(workload, [4, 0, 2], batch_size)
-        losses, metrics = self.run(estimator, trials, batch_size)
+        losses, metrics = self.run(estimator, trials, batch_size, micro_batch_size=micro_batch_size)
         for i, trial in enumerate(trials):
             start = estimator.trial_seeds(batch_size, trial).weights
             expected, weights = plain_losses(workload, trial, batch_size, start, 20, **of_the_model)

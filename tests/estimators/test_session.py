@@ -10,6 +10,7 @@ import pytest
 from plain_loop import blob_workload
 
 from data_parallelism.errors import UserError
+from data_parallelism.estimators import session as session_module
 from data_parallelism.estimators.session import Session
 from data_parallelism.estimators.vectorized import why_not_vectorized
 
@@ -64,6 +65,36 @@ def test_groups_are_as_wide_as_asked_for_or_as_memory_allows():
     assert widths == sorted(widths, reverse=True)
     assert 1 <= widths[2] < 7 and widths[3] == 1
     assert Session(blob_workload(estimator="replicated"), seed=0).plan(8).width == 1
+
+
+def normalized(input_shape: Any, num_classes: int) -> Any:
+    middle = layers.BatchNormalization()
+    return keras.Sequential([keras.Input(input_shape), middle, layers.Dense(num_classes)])
+
+
+def room_for(num_examples: int, session: Session) -> int:
+    return 2 * session._resident_bytes + num_examples * session._example_bytes
+
+
+def test_micro_batches_are_equal_parts_that_fit_into_memory(monkeypatch):
+    session = Session(blob_workload(), seed=0)
+    assert session.plan(37).micro_batch_size is None
+    monkeypatch.setattr(session_module, "MAX_GROUP_BYTES", room_for(20, session))
+    assert [session.plan(size).micro_batch_size for size in (20, 21, 37, 41)] == [None, 11, 19, 14]
+
+
+def test_micro_batches_that_were_asked_for():
+    session = Session(blob_workload(micro_batch_size=8), seed=0)
+    assert [session.plan(size).micro_batch_size for size in (8, 9)] == [None, 8]
+
+
+def test_a_model_with_state_sees_its_batch_whole(monkeypatch):
+    session = Session(blob_workload(model=normalized, micro_batch_size=8), seed=0)
+    assert session.plan(8).micro_batch_size is None
+    with pytest.raises(UserError, match="expected at least the batch size 9 with a model whose"):
+        session.plan(9)
+    monkeypatch.setattr(session_module, "MAX_GROUP_BYTES", 1)
+    assert Session(blob_workload(model=normalized), seed=0).plan(9).micro_batch_size is None
 
 
 def test_a_plan_tells_what_the_bits_depend_on():

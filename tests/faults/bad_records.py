@@ -79,6 +79,8 @@ ANALYZE = {
         "--plot=p.svg",
         "--goal=0.5,0.03",
     ),
+    "figures in a file": flag("expected a folder", "--figures=f", files={"f": ""}),
+    "figures in no folder": flag("expected a folder", "--figures="),
     "no times": flag(r"no\.csv: cannot be read \(No such file", "--seconds_per_step=no.csv"),
     "times that were not measured": flag(
         "expected a study with seconds in its timing.json", "--seconds_per_step=measured"

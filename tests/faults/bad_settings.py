@@ -72,6 +72,9 @@ CONFIGS = {
     "no cadence": bound(
         r"ratio: expected a number in \(0, 1\], got 0", "Workload.measurement_ratio = 0"
     ),
+    "micro-batch of 0": bound(
+        "micro_batch_size: expected a whole number >= 1, got 0", "Workload.micro_batch_size = 0"
+    ),
     "negative budget": bound("Budget.steps: expected a number >= 0, got -1", "Budget.steps = -1"),
     "no budget": bound("Budget: expected steps, examples or per_batch_size", "Budget.steps = 0"),
     "endless budget": bound(
