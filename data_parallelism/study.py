@@ -7,12 +7,9 @@ trials, and every record, is the same whatever order the events come in.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from etils import epath
 
 from data_parallelism import checkpoints, race, recovery
@@ -26,15 +23,10 @@ from data_parallelism.groups import (
     Progress,
     TrialPoint,
 )
+from data_parallelism.outcome_record import given_up, trial_record
 from data_parallelism.plan import Plan
 from data_parallelism.records import store
-from data_parallelism.records.schema import (
-    COMPLETE,
-    INCOMPLETE,
-    INFEASIBLE,
-    Curve,
-    TrialRecord,
-)
+from data_parallelism.records.schema import COMPLETE, INCOMPLETE, INFEASIBLE, TrialRecord
 from data_parallelism.study_file import refuse_other_settings, settings_on_disk, study_settings
 from data_parallelism.workload import RACE, Workload
 
@@ -179,8 +171,7 @@ class Study:
             self._running.discard(trial)
             self._progress.pop(trial, None)
             if trial < self._drawn and trial not in self.statuses:
-                no_curve = Curve(np.zeros(0, np.int64), {})
-                record = TrialRecord(trial, self._point(trial), INCOMPLETE, 0, no_curve)
+                record = given_up(trial, self._point(trial))
                 store.write_trial(self.folder, record)
                 self._note_record(record)
         self._advance()
@@ -314,10 +305,13 @@ class Study:
         for trial in sorted(self._outcomes):
             if trial < self._drawn and trial not in self.statuses:
                 outcome = self._outcomes[trial]
-                record = trial_record(outcome, self._point(trial), self.train_steps, self.horizon)
-                if outcome.micro_batch_size != self.settings["micro_batch_size"]:
-                    other = {"micro_batch_size": outcome.micro_batch_size}
-                    record = dataclasses.replace(record, other=other)
+                record = trial_record(
+                    outcome,
+                    self._point(trial),
+                    self.train_steps,
+                    self.horizon,
+                    self.settings["micro_batch_size"],
+                )
                 # Another host of the study may have been faster: the records are equal.
                 with contextlib.suppress(FileExistsError):
                     store.write_trial(self.folder, record)
@@ -394,38 +388,3 @@ class Study:
                 f"{self.folder / 'study.json'}: horizon: expected {horizon}, where trial "
                 f"{record.trial_id} was stopped, got {self.horizon}"
             )
-
-
-def trial_record(
-    outcome: Outcome, parameters: Mapping[str, Any], train_steps: int, horizon: int | None
-) -> TrialRecord:
-    """What of an outcome is kept: nothing that lies beyond the horizon.
-
-    Args:
-        outcome: of the trial.
-        parameters: its metaparameters.
-        train_steps: the step budget.
-        horizon: the last step that counts, or None for the budget.
-    """
-    end = train_steps if horizon is None else horizon
-    last_finite = outcome.last_finite_step
-    has_no_curve = not outcome.curve.steps.size  # Not even step 0 was finite.
-    has_diverged = last_finite is not None and (last_finite < end or has_no_curve)
-    kept = outcome.curve.steps <= end
-    curve = Curve(
-        outcome.curve.steps[kept],
-        {
-            name: values[kept]
-            for name, values in outcome.curve.metrics.items()
-            if np.any(~np.isnan(values[kept]))
-        },
-    )
-    return TrialRecord(
-        trial_id=outcome.trial_id,
-        parameters=parameters,
-        status=INFEASIBLE if has_diverged else COMPLETE,
-        steps=min(end, end if last_finite is None else last_finite),
-        curve=curve,
-        stopped_at=horizon if horizon is not None and horizon < train_steps else None,
-        last_finite_step=last_finite if has_diverged else None,
-    )
