@@ -65,17 +65,17 @@ def find_published(answer: Answer) -> Published | None:
     Args:
         answer: of one workload and goal.
     """
-    names = [str(answer.workload.get(name)) for name in ("dataset", "model", "optimizer")]
+    names = {name: str(answer.workload.get(name)) for name in ("dataset", "model", "optimizer")}
     folder = next((PurePath(path).parent for path in answer.folders.values()), None)
-    workload = find_workload(*names, folder)
+    workload = find_workload(**names, folder=folder)
     if workload is None:
         return None
     counts = {
         s.batch_size: s.counts for s in published_studies().values() if s.workload == workload
     }
-    # The groups of the archive have names of four parts, and no curve of their own.
-    parts = workload.name.split("/")
-    curve = find_curve(*parts, goal=answer.goal) if len(parts) == len(names) else None
+    # The groups of the archive are searches of their own, and no curve is theirs.
+    is_plain = workload.name == "/".join(names.values())
+    curve = find_curve(**names, goal=answer.goal) if is_plain else None
     return Published(workload, dict(sorted(counts.items())), curve)
 
 

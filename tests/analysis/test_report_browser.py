@@ -83,8 +83,9 @@ class Opened:
         """The lines that appear when the mouse rests on a point of a plot."""
         self.show(name)
         place = self.tab.evaluate(PLACE, [name, x, y])
-        self.tab.mouse.move(place[0] - 40, place[1] - 40)
-        self.tab.mouse.move(*place, steps=4)
+        # Straight to it: a label of a point on the way would stay for a while.
+        self.tab.mouse.move(0, 0)
+        self.tab.mouse.move(*place)
         box = self.tab.locator(f"#{name} .hoverlayer .hovertext").first
         box.wait_for()
         return box.locator("tspan.line").all_text_contents()

@@ -127,9 +127,9 @@ def _identified(
     The groups of the published archive, such as `mnist_subsets/`, are known by the folder alone.
     """
     folder = pathlib.PurePath(next(iter(folders.values()))).parent
-    names = [study.settings[name] for name in ("dataset", "model", "optimizer")]
-    workload = find_workload(*names, folder)
-    name = workload.name if workload else "/".join(names)
+    names = {name: study.settings[name] for name in ("dataset", "model", "optimizer")}
+    workload = find_workload(**names, folder=folder)
+    name = workload.name if workload else "/".join(names.values())
     below = pathlib.PurePath(os.path.relpath(folder, records_dir)).as_posix()
     above, is_below, _ = f"/{below}".rpartition(f"/{name}")
     place = above.strip("/") if is_below else ""
