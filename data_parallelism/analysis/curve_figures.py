@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from data_parallelism.analysis.comparison import PUBLISHED, Comparison, Side
 from data_parallelism.analysis.comparison_table import letters, side_names
 from data_parallelism.analysis.heuristics import Heuristics
 from data_parallelism.analysis.wording import format_goal
+from data_parallelism.reference.published_curves import PublishedCurve
 
 # Curves are told apart by color, symbol and, from the eighth on, their pair.
 COLORS = (data.BLUE, data.VERMILLION, data.GREEN, data.PURPLE, "#E69F00", data.SKY, "#000000")
@@ -46,7 +46,7 @@ def comparison_figure(comparison: Comparison) -> Figure | None:
 
     Where the curves have no batch size in common it shows their steps.
     """
-    names = ["<br>".join(map(html.escape, texts)) for texts in side_names(comparison)]
+    names = ["<br>".join(map(style.escape, texts)) for texts in side_names(comparison)]
     if len(names) > MAX_NAMES:
         names = list(itertools.islice(letters(), len(names)))
     at = comparison.normalized_at
@@ -70,16 +70,34 @@ def goals_figure(answers: Sequence[Answer]) -> Figure | None:
     References:
         Shallue et al. 2019, figure 2.
     """
+    curves = [Curve(style.escape(format_goal(answer.goal)), _reached(answer)) for answer in answers]
+    return _curves_figure(curves, "steps to result")
+
+
+def _reached(answer: Answer) -> dict[int, int]:
+    """Batch size to steps to result, where the goal was reached."""
+    return {
+        study.batch_size: data.steps_of(study)
+        for study in answer.studies
+        if study.steps_to_result is not None
+    }
+
+
+def paper_figure(answer: Answer, published: PublishedCurve) -> Figure | None:
+    """Steps to result over batch size beside the published ones; None if none reached the goal.
+
+    Args:
+        answer: of one workload of the paper.
+        published: its curve in the paper's figures.
+    """
+    ours = _reached(answer)
+    if not ours:
+        return None
+    goal = style.escape(format_goal(published.goal))
+    steps = dict(zip(published.batch_sizes, published.steps, strict=True))
     curves = [
-        Curve(
-            html.escape(format_goal(answer.goal)),
-            {
-                study.batch_size: data.steps_of(study)
-                for study in answer.studies
-                if study.steps_to_result is not None
-            },
-        )
-        for answer in answers
+        Curve("these records", ours),
+        Curve(f"published, {goal}", steps, is_published=True),
     ]
     return _curves_figure(curves, "steps to result")
 
@@ -139,7 +157,7 @@ def _curve(curve: Curve, number: int) -> Scatter:
             "width": 2,
         },
         marker={"symbol": f"{symbol}-open" if curve.is_published else symbol, "size": 9},
-        hovertemplate="batch size %{x:,}: %{y:,.4~g}<extra></extra>",
+        hovertemplate="%{fullData.name}<br>batch size %{x:,}: %{y:,.4~g}<extra></extra>",
     )
 
 

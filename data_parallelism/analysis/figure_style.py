@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -26,19 +28,21 @@ CONFIG = {
 
 
 def to_html(figure: Figure, name: str, *, has_buttons: bool = True) -> str:
-    """A figure as an element of a page that holds plotly's script already.
+    """A figure as an element of the report, and what is to be drawn in it as JSON.
+
+    The page draws it when it comes near the window.
 
     Args:
         figure: to show; it fills the element around it.
         name: id of its element, unique in the page.
         has_buttons: whether it has some to zoom and save, which cover a corner of a small one.
     """
-    return figure.to_html(
-        config=CONFIG if has_buttons else {**CONFIG, "displayModeBar": False},
-        include_plotlyjs=False,
-        full_html=False,
-        default_height="100%",
-        div_id=name,
+    shown = json.loads(figure.to_json())
+    shown["config"] = CONFIG if has_buttons else {**CONFIG, "displayModeBar": False}
+    # A name may hold the end of a script.
+    text = json.dumps(shown, separators=(",", ":")).replace("<", r"\u003c")
+    return (
+        f'<div id="{name}"></div><script type="application/json" data-for="{name}">{text}</script>'
     )
 
 
@@ -71,6 +75,11 @@ def log2_axis(low: float, high: float, *, has_fractions: bool = False) -> dict[s
 def log_axis() -> dict[str, Any]:
     """An axis with ticks at 1, 2 and 5 times powers of ten."""
     return {"type": "log", "dtick": "D2", "tickformat": ".4~g"}
+
+
+def escape(text: str) -> str:
+    """Text as plotly's HTML that shows it; of quotes it knows no names."""
+    return html.escape(text, quote=False)
 
 
 def words(parameters: Mapping[str, Any]) -> list[str]:

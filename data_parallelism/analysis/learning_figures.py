@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,7 +22,7 @@ def learning_curves_figure(details: Sequence[StudyDetails], goal: Goal) -> Figur
     the goal. Steps are on a log scale, on which step 0 has no place; so is the metric, where it is
     positive and less is better.
     """
-    figure = Figure(layout=style.layout("steps", html.escape(goal.metric)))
+    figure = Figure(layout=style.layout("steps", style.escape(goal.metric)))
     shades = colors.sample_colorscale("Viridis", max(2, len(details)), high=0.9)
     for number, (study, color) in enumerate(zip(details, shades, strict=False)):
         curves = [_curve_after_start(trial, goal) for trial in study.best]
@@ -67,7 +66,7 @@ def _learning_curve(study: StudyDetails, trial: TrialRecord, curve: Curve, color
         mode="lines",
         line={"color": color, "width": 2 if is_best else 1},
         opacity=1 if is_best else 0.35,
-        hovertemplate="<br>".join([*map(html.escape, lines), "step %{x:,}: %{y}<extra></extra>"]),
+        hovertemplate="<br>".join([*map(style.escape, lines), "step %{x:,}: %{y}<extra></extra>"]),
     )
 
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from data_parallelism.analysis.answer import Answer
-from data_parallelism.analysis.curve_figures import heuristics_figure
+from data_parallelism.analysis.curve_figures import heuristics_figure, paper_figure
 from data_parallelism.analysis.figure_style import to_html
 from data_parallelism.analysis.heuristics_table import heuristics_block
 from data_parallelism.analysis.learning_figures import learning_curves_figure
+from data_parallelism.analysis.paper_table import find_published, paper_blocks
+from data_parallelism.analysis.report_cost import Details, spent_part
 from data_parallelism.analysis.report_html import block_html, escape, note, plot, table
 from data_parallelism.analysis.report_settings import settings_part
 from data_parallelism.analysis.search_figures import LOOKS, search_panels
 from data_parallelism.analysis.sentences import sentences
 from data_parallelism.analysis.steps_figures import steps_to_result_figure
 from data_parallelism.analysis.study_answer import StudyAnswer
-from data_parallelism.analysis.study_details import StudyDetails
 from data_parallelism.analysis.tables import COLUMNS
 from data_parallelism.analysis.time_table import time_block
 from data_parallelism.analysis.wording import format_value
-
-Details = Mapping[int, StudyDetails]
 
 
 def _curve_part(answer: Answer, details: Details, name: str) -> str:
@@ -64,6 +62,16 @@ def _parameter(study: StudyAnswer, name: str) -> str:
     return f"{text} ({study.edges[name]['side']} edge)" if name in study.edges else text
 
 
+def _paper_part(answer: Answer, details: Details, name: str) -> str:
+    del details
+    published = find_published(answer)
+    if published is None:
+        return ""
+    figure = paper_figure(answer, published.curve) if published.curve else None
+    shown = plot(to_html(figure, name)) if figure else ""
+    return shown + "".join(map(block_html, paper_blocks(answer, published)))
+
+
 def _learning_part(answer: Answer, details: Details, name: str) -> str:
     figure = learning_curves_figure(list(details.values()), answer.goal)
     if figure is None:
@@ -86,10 +94,12 @@ def _search_part(answer: Answer, details: Details, name: str) -> str:
         for number, panel in enumerate(panels)
     )
     keys = "".join(
-        f'<span><b style="color: {look.color}">{look.glyph}</b> {escape(look.name)}</span>'
+        f'<button type="button" aria-pressed="true" value="{escape(look.name)}">'
+        f'<b style="color: {look.color}">{look.glyph}</b> {escape(look.name)}</button>'
         for look in LOOKS.values()
     )
-    return f'<div class="keys">{keys}</div><div class="grid">{figures}</div>{note(panels[0].note)}'
+    text = f"{panels[0].note} A click on an outcome hides it in all panels."
+    return f'<div class="keys">{keys}</div><div class="grid">{figures}</div>{note(text)}'
 
 
 def _heuristics_part(answer: Answer, details: Details, name: str) -> str:
@@ -104,62 +114,17 @@ def _cost_part(answer: Answer, details: Details, name: str) -> str:
     return block_html(time_block(answer.time_to_result)) if answer.time_to_result else ""
 
 
-def _time_part(answer: Answer, details: Details, name: str) -> str:
-    del name
-    header = [
-        "batch size", "step budget", "race stopped at", "steps trained", "steps saved",
-        "training", "measuring", "share of measuring",
-    ]  # fmt: skip
-    rows = [
-        [
-            format_value(study.batch_size),
-            format_value(_setting(details, study, "train_steps")),
-            format_value(study.horizon),
-            format_value(study.steps_trained),
-            format_value(study.steps_saved),
-            *_seconds([study], details),
-        ]
-        for study in answer.studies
-    ]
-    trained = sum(study.steps_trained for study in answer.studies)
-    saved = [study.steps_saved for study in answer.studies if study.steps_saved is not None]
-    total = ["total", "", "", str(trained), str(sum(saved)) if saved else "-"]
-    total += _seconds(answer.studies, details)
-    return table(header, rows, foot=total) + note(
-        "Steps of all trials together. Seconds summed over workers; training includes compilation."
-    )
-
-
-def _setting(details: Details, study: StudyAnswer, name: str) -> Any:
-    found = details.get(study.batch_size)
-    return found.settings.get(name) if found else None
-
-
-def _seconds(studies: Iterable[StudyAnswer], details: Details) -> list[str]:
-    """Training, measuring and the share of measuring, over the studies where they are known."""
-    known = [details[study.batch_size] for study in studies if study.batch_size in details]
-    pairs = [
-        (study.train_seconds, study.measure_seconds)
-        for study in known
-        if study.train_seconds is not None and study.measure_seconds is not None
-    ]
-    if not pairs:
-        return ["-", "-", "-"]
-    train, measure = (sum(values) for values in zip(*pairs, strict=True))
-    share = measure / (train + measure) if train + measure else 0.0
-    return [f"{train:,.1f} s", f"{measure:,.1f} s", f"{share:.0%}"]
-
-
 # The parts of a section in their order, each with its name in the page and its title. A part is
 # left out where it has nothing to show.
 PARTS: dict[str, tuple[str, Callable[[Answer, Details, str], str]]] = {
     "curve": ("", _curve_part),
     "answer": ("", _answer_part),
     "studies": ("Batch sizes", _studies_part),
+    "paper": ("Comparison with the paper", _paper_part),
     "learning": ("Learning curves", _learning_part),
     "search": ("Trials in the search space", _search_part),
     "heuristics": ("Learning-rate heuristics", _heuristics_part),
     "cost": ("Time and cost", _cost_part),
-    "time": ("Time spent", _time_part),
+    "spent": ("Cost of the study", spent_part),
     "settings": ("Settings", settings_part),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -198,4 +197,4 @@ def _points(trials: Sequence[TrialOutcome], axes: _Axes, look: Look) -> Scatter:
 def _hover_text(trial: TrialOutcome, look: Look) -> str:
     steps: Any = f"{look.name} (step {trial.steps:,})"
     lines = [f"trial {trial.trial_id}", *style.words(trial.parameters), steps]
-    return "<br>".join(map(html.escape, lines))
+    return "<br>".join(map(style.escape, lines))

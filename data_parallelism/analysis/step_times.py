@@ -128,12 +128,22 @@ def read_timing(folder: os.PathLike[str] | str) -> dict[str, float]:
     What cannot be read is left out.
     """
     totals: dict[str, float] = {}
-    for path in epath.Path(folder).glob("timing*.json"):
+    for timing in read_timings(folder):
+        for name, value in timing.items():
+            totals[name] = totals.get(name, 0.0) + value
+    return totals
+
+
+def read_timings(folder: os.PathLike[str] | str) -> list[dict[str, float]]:
+    """The numbers in each `timing*.json` of a study: one file, or one of each shard.
+
+    What cannot be read is left out.
+    """
+    timings = []
+    for path in sorted(epath.Path(folder).glob("timing*.json")):
         try:
             entries = store.read_json(path)
         except UserError:
             continue
-        for name, value in entries.items():
-            if isinstance(value, (int, float)):
-                totals[name] = totals.get(name, 0.0) + value
-    return totals
+        timings.append({n: v for n, v in entries.items() if isinstance(v, (int, float))})
+    return timings

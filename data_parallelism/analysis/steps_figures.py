@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-
 from plotly.graph_objects import Figure, Scatter
 
 from data_parallelism.analysis import figure_style as style
@@ -22,7 +20,8 @@ def steps_to_result_figure(answer: Answer) -> Figure | None:
     figure = Figure(layout=style.layout("batch size", "steps to result"))
     figure.update_xaxes(style.log2_axis(*plot.x_range))
     figure.update_yaxes(style.log2_axis(*plot.y_range))
-    figure.add_traces([*_lines(plot), *_intervals(plot), _curve(plot), *_marks(plot)])
+    # Of points in one place the last one answers to the mouse: the curve's, with its trial.
+    figure.add_traces([*_lines(plot), *_intervals(plot), *_marks(plot), _curve(plot)])
     if plot.never:
         figure.add_trace(_never(answer, plot))
     return figure
@@ -130,7 +129,7 @@ def _hover_text(study: StudyAnswer) -> str:
     else:
         lines += ["goal never reached", f"best {format_value(study.best)}"]
     lines.append(f"{study.reached} of {study.num_trials_used} trials reached the goal")
-    return "<br>".join(map(html.escape, lines))
+    return "<br>".join(map(style.escape, lines))
 
 
 def _uncertainty_words(study: StudyAnswer) -> list[str]:

@@ -11,7 +11,7 @@ from etils import epath
 
 from data_parallelism.analysis.answer import Answer
 from data_parallelism.analysis.edges import best_trials
-from data_parallelism.analysis.step_times import read_timing
+from data_parallelism.analysis.step_times import read_timings
 from data_parallelism.analysis.steps_to_result import first_complete, first_passages
 from data_parallelism.analysis.study_answer import StudyAnswer
 from data_parallelism.records import store
@@ -43,6 +43,24 @@ class TrialOutcome:
 
 
 @dataclasses.dataclass(frozen=True)
+class Seconds:
+    """What a shard of a study took.
+
+    Args:
+        train: seconds of training, summed over its workers; compilation is in it.
+        measure: seconds of measuring, the same.
+    """
+
+    train: float
+    measure: float
+
+    @property
+    def total(self) -> float:
+        """Both together."""
+        return self.train + self.measure
+
+
+@dataclasses.dataclass(frozen=True)
 class StudyDetails:
     """One study, as its folder holds it.
 
@@ -51,8 +69,7 @@ class StudyDetails:
         settings: what `study.json` holds; empty if it cannot be read.
         best: its best trials that count, the one with the fewest steps first.
         outcomes: what became of its trials, without COMPLETE ones beyond those that count.
-        train_seconds: spent on training, summed over workers, or None where that is not known.
-        measure_seconds: spent on measuring, the same.
+        seconds: that each shard spent, or the one host of a study without shards.
         config: the operative config, or None.
     """
 
@@ -60,8 +77,7 @@ class StudyDetails:
     settings: Mapping[str, Any]
     best: tuple[TrialRecord, ...]
     outcomes: tuple[TrialOutcome, ...]
-    train_seconds: float | None
-    measure_seconds: float | None
+    seconds: tuple[Seconds, ...]
     config: str | None
 
 
@@ -81,14 +97,16 @@ def read_details(answer: Answer) -> list[StudyDetails]:
 def _read(answer: Answer, study: StudyAnswer, folder: str) -> StudyDetails:
     record = store.read_study(folder)
     counted = first_complete(record.trials, study.num_trials)
-    timing = read_timing(folder)
     return StudyDetails(
         batch_size=study.batch_size,
         settings=record.settings,
         best=tuple(best_trials(counted, answer.goal, study.horizon)[:NUM_CURVES]),
         outcomes=tuple(_outcomes(record.trials, counted, answer.goal, study)),
-        train_seconds=timing.get("train_seconds"),
-        measure_seconds=timing.get("measure_seconds"),
+        seconds=tuple(
+            Seconds(timing["train_seconds"], timing["measure_seconds"])
+            for timing in read_timings(folder)
+            if {"train_seconds", "measure_seconds"} <= timing.keys()
+        ),
         config=_text(epath.Path(folder) / "config.gin"),
     )
 

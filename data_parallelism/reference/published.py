@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import functools
+import os
 import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -102,6 +103,27 @@ def published_studies() -> Mapping[str, PublishedStudy]:
         for name, row in _rows("published_studies.csv")
     )
     return {study.name: study for study in studies}
+
+
+def find_workload(
+    dataset: str, model: str, optimizer: str, folder: os.PathLike[str] | str | None = None
+) -> PublishedWorkload | None:
+    """The published workload that some records are of, or None.
+
+    Args:
+        dataset: name of the data set.
+        model: name of the model.
+        optimizer: name of the optimizer.
+        folder: that holds the studies, if there is one: the groups of the archive, such as
+            `mnist_subsets/`, are known by it alone.
+
+    Example:
+        >>> find_workload("cifar_10", "resnet_8", "sgd").name
+        'cifar_10/resnet_8/sgd'
+    """
+    below = pathlib.PurePath(os.path.abspath(folder)).parts[-4:] if folder is not None else ()
+    workloads = published_workloads()
+    return workloads.get("/".join(below)) or workloads.get(f"{dataset}/{model}/{optimizer}")
 
 
 def _rows(file: str) -> Iterator[tuple[str, dict[str, Any]]]:

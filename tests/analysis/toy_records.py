@@ -18,6 +18,10 @@ NUM_TRIALS = 20
 # Perfect scaling and best efficiency to 16, a plateau from 64 on; 4096 never gets there.
 STEPS = {1: 1600, 4: 400, 16: 100, 64: 40, 256: 40, 1024: 40, 4096: None}
 
+# Seconds at each batch size.
+TIMING = {"train_seconds": 6.0, "measure_seconds": 2.0}
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> & \"'<b>"
+
 
 def make_trial(trial_id, passage, end=TRAIN_STEPS, **changes):
     """A trial that passes the goal at a step, or never, in measurements at 0, there and the end."""
@@ -68,3 +72,11 @@ def write_study(records_dir, study):
     for trial in study.trials:
         records.write_trial(path, trial)
     return path
+
+
+def write_toy_studies(records_dir):
+    """All studies of the toy workload, with all files that a run leaves."""
+    for size, steps in STEPS.items():
+        folder = write_study(records_dir, make_study(size, make_trials(steps)))
+        records.write_json(folder / "timing.json", TIMING)
+        records.write_text(folder / "config.gin", "Model.name = 'a < b'\n")

@@ -8,6 +8,7 @@ import pytest
 from data_parallelism.reference.published import (
     ARCHIVE_SHA256,
     FIXED_METAPARAMETERS,
+    find_workload,
     published_studies,
     published_workloads,
 )
@@ -55,3 +56,12 @@ def test_goals(workload, goal, num_trials):
 def test_other_facts_name_workloads_of_the_archive():
     assert set(FIXED_METAPARAMETERS) <= set(published_workloads())
     assert re.fullmatch("[0-9a-f]{64}", ARCHIVE_SHA256)
+
+
+def test_a_workload_is_found_by_its_names_and_those_of_the_groups_by_their_folder():
+    names = ("mnist", "simple_cnn_base", "nesterov_momentum")
+    assert find_workload(*names).name == "/".join(names)
+    assert find_workload(*names, "elsewhere/records").name == "/".join(names)
+    group = f"mnist_subsets/mnist_55000/{'/'.join(names[1:])}"
+    assert find_workload(*names, f"records/{group}").name == group
+    assert find_workload("mnist", "fc_64_64", "sgd") is None

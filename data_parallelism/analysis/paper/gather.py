@@ -12,7 +12,7 @@ from data_parallelism.analysis.paper.points import Point, point_of_study
 from data_parallelism.analysis.paper.specs import PaperFigure, Series
 from data_parallelism.analysis.study_settings import StudySettings
 from data_parallelism.records.schema import StudyRecord
-from data_parallelism.reference.published import published_workloads
+from data_parallelism.reference.published import find_workload
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -127,10 +127,9 @@ def _identified(
     The groups of the published archive, such as `mnist_subsets/`, are known by the folder alone.
     """
     folder = pathlib.PurePath(next(iter(folders.values()))).parent
-    names = (study.settings[name] for name in ("dataset", "model", "optimizer"))
-    name = "/".join(pathlib.PurePath(os.path.abspath(folder)).parts[-4:])
-    if name not in published_workloads():
-        name = "/".join(names)
+    names = {name: study.settings[name] for name in ("dataset", "model", "optimizer")}
+    workload = find_workload(**names, folder=folder)
+    name = workload.name if workload else "/".join(names.values())
     below = pathlib.PurePath(os.path.relpath(folder, records_dir)).as_posix()
     above, is_below, _ = f"/{below}".rpartition(f"/{name}")
     place = above.strip("/") if is_below else ""
