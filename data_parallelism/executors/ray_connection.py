@@ -109,9 +109,8 @@ class RayConnection:
 
 def _check_answer(address: str) -> None:
     """Raises a UserError if nothing listens at an address: Ray would try again for minutes."""
-    match = _HOST_AND_PORT.fullmatch(
-        os.environ.get("RAY_ADDRESS", "") if address == AUTO else address
-    )
+    meant = os.environ.get("RAY_ADDRESS", "") if address == AUTO else address
+    match = _HOST_AND_PORT.fullmatch(meant)
     if match is None:
         return  # Ray looks for a cluster on this host.
     try:

@@ -21,7 +21,7 @@ else:
 
 PARAMS = (
     *GIN_PARAMS,
-    "Budget.steps = 30000",
+    "Budget.steps = 10000",
     "Workload.measurement_ratio = 0.05",
     "Goal.threshold = 0.035",
     "Workload.batch_sizes = (16, 64)",
