@@ -101,13 +101,14 @@ class RayExecutor(WorkersExecutor):
 
     def submit(self, group: Group) -> None:
         """See `Executor.submit`."""
+        self._pass_on_stop()
         kept = group.checkpoints
         if kept is not None:  # Workers stand in other folders.
             kept = dataclasses.replace(kept, folder=kept.folder.resolve())
         super().submit(dataclasses.replace(group, checkpoints=kept))
 
     def stop(self) -> bool:
-        """See `Executor.stop`. This wakes `next_event`, which tells the workers."""
+        """See `Executor.stop`. The workers hear of it from `next_event`, which this wakes."""
         self._is_stopping = True
         self._arrivals.put(None)
         return bool(self._events or self._lost or any(w.limits for w in self._workers))
@@ -162,9 +163,7 @@ class RayExecutor(WorkersExecutor):
             arrival = self._arrivals.get(timeout=timeout)
         except queue.Empty:
             arrival = None
-        if self._is_stopping:
-            for worker in self._workers:
-                worker.stop()
+        self._pass_on_stop()
         if arrival:
             self._take_up(*arrival)
         self._check_start()
@@ -172,6 +171,12 @@ class RayExecutor(WorkersExecutor):
         if self.able_workers or self._is_stopping:
             self._events.extend((group, Stopped()) for group in self._lost)
             self._lost.clear()
+
+    def _pass_on_stop(self) -> None:
+        """Tells the workers; `stop` may be called in a signal handler, amid a call of Ray."""
+        if self._is_stopping:
+            for worker in self._workers:
+                worker.stop()
 
     def _check_start(self) -> None:
         if self.able_workers:
