@@ -73,6 +73,7 @@ class RayConnection:
         self._is_ours = True
         options = self._local_options(num_workers) if self._address is None else {}
         with _kept_signal_handlers():
+            _silence()
             try:
                 ray.init(
                     address=self._address or "local",
@@ -105,6 +106,13 @@ class RayConnection:
         if self._address is None:
             return f"--executor=ray: expected a local Ray cluster to start, got {text}"
         return f"--ray_address={self._address}: expected a Ray cluster there, got {text}"
+
+
+def _silence() -> None:
+    """Ray prints a paragraph for each worker that is lost, and has no setting against that."""
+    from ray._private import worker
+
+    worker.print_to_stdstream = lambda *_, **__: None
 
 
 def _check_answer(address: str) -> None:

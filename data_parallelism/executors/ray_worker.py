@@ -88,7 +88,8 @@ class RayWorker(Worker):
             self._actor = None
 
     def _call(self, method: str, *arguments: Any) -> Any:
-        return getattr(self._actor, method).options(concurrency_group=method).remote(*arguments)
+        group = "replies" if method == "replies" else "messages"
+        return getattr(self._actor, method).options(concurrency_group=group).remote(*arguments)
 
 
 def start_actor(kind: str, arguments: Sequence[Any]) -> Any:
@@ -102,8 +103,8 @@ def start_actor(kind: str, arguments: Sequence[Any]) -> Any:
 
     actor = ray.remote(
         **({"num_cpus": 1} if kind == "CPU" else {"num_cpus": 0, "num_gpus": 1}),
-        # A thread for each method: none waits for another, and messages keep their order.
-        concurrency_groups={"tell": 1, "stop": 1, "replies": 1},
+        # A thread each: messages keep their order, and do not wait for the replies.
+        concurrency_groups={"messages": 1, "replies": 1},
         max_restarts=0,
         max_task_retries=0,
         scheduling_strategy="SPREAD",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 import os
 import shutil
 import signal
@@ -17,7 +16,7 @@ from tiny_run import trial_files as files_of
 
 from data_parallelism.errors import UserError
 from data_parallelism.executors import RayExecutor, WorkerLost
-from data_parallelism.executors.ray_connection import OBJECT_STORE_BYTES
+from data_parallelism.executors.ray_connection import RayConnection
 from data_parallelism.runner import run_studies
 
 if os.environ.get("DP_REQUIRE_DATA") == "1":
@@ -31,17 +30,11 @@ RAY = (*FLAGS, "--executor=ray", "--num_workers=2")
 @pytest.fixture(scope="module")
 def cluster():
     """A local one with a CPU for each of the workers that are there at once."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init(
-        address="local",
-        num_cpus=3,
-        include_dashboard=False,
-        object_store_memory=OBJECT_STORE_BYTES,
-        log_to_driver=False,
-        logging_level=logging.CRITICAL,
-    )
+    connection = RayConnection(None)
+    connection.open(3)
     yield
-    ray.shutdown()
+    connection.close()
+    assert not ray.is_initialized()
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +107,7 @@ def deadly_model(input_shape, num_classes):
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_lost_again_and_again_ends_the_run_in_one_line(cluster):
+def test_a_worker_that_is_lost_again_and_again_ends_the_run_in_one_line(cluster, capfd):
     workload = dataclasses.replace(tiny_workload(), model=deadly_model)
     with (
         RayExecutor(workload, seed=0, num_workers=1) as executor,
@@ -122,6 +115,8 @@ def test_a_worker_that_is_lost_again_and_again_ends_the_run_in_one_line(cluster)
     ):
         executor.plans(BATCH_SIZES)
     assert "\n" not in str(error.value)
+    time.sleep(2)  # Ray would say it a while later.
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_study_goes_on_under_ray(records_dir, tmp_path):
