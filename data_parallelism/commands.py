@@ -92,31 +92,27 @@ def train(
     workload: Workload,
     records_dir: str | None,
     seed: int,
+    executor_name: str | None,
     num_workers: int | None,
+    ray_address: str | None,
     checkpoint_seconds: float,
     shard: str | None,
     config: str,
 ) -> int:
-    """Runs all studies in local processes and shows their progress."""
-    from data_parallelism.executors import ProcessExecutor, SerialExecutor, WorkerLost
-    from data_parallelism.executors.processes import default_num_workers
+    """Runs all studies on the executor of that name and shows their progress."""
+    from data_parallelism.executors import WorkerLost, choice
     from data_parallelism.progress import ProgressDisplay
     from data_parallelism.runner import run_studies
     from data_parallelism.shards import Shard
 
     if not records_dir:
         raise UserError("--records_dir: expected a folder for the records, got none")
-    if num_workers is not None and num_workers < 1:
-        raise UserError(f"--num_workers: expected a number >= 1, got {num_workers}")
     if not checkpoint_seconds > 0:
         raise UserError(f"--checkpoint_seconds: expected seconds > 0, got {checkpoint_seconds:g}")
     part = None if shard is None else Shard.parse(shard)
     check_folder("--records_dir", records_dir)
+    executor = choice.create(executor_name, workload, seed, num_workers, ray_address)
     workload.dataset.prepare(lambda line: print(line, file=sys.stderr))
-    count = num_workers or default_num_workers()
-    executor: Any = (
-        SerialExecutor(workload, seed) if count == 1 else ProcessExecutor(workload, seed, count)
-    )
     with executor, ProgressDisplay() as display, _stopping_on_signals(executor) as stops:
         try:
             studies = run_studies(

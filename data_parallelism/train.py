@@ -29,7 +29,13 @@ _STOP_RULE = flags.DEFINE_enum(
     ["budget", "race"],
     "Train trials to their budget, or until enough have won.",
 )
-_NUM_WORKERS = flags.DEFINE_integer("num_workers", None, "Processes; by default one per core.")
+_EXECUTOR = flags.DEFINE_enum(
+    "executor", None, ["serial", "processes", "ray"], "Where trials run; by default in processes."
+)
+_NUM_WORKERS = flags.DEFINE_integer("num_workers", None, "Workers; by default one per device.")
+_RAY_ADDRESS = flags.DEFINE_string(
+    "ray_address", None, "Ray cluster: auto or HOST:PORT; by default a local one is started."
+)
 _CHECKPOINT_SECONDS = flags.DEFINE_float(
     "checkpoint_seconds", 300.0, "Seconds between checkpoints; the first comes after a tenth."
 )
@@ -63,7 +69,9 @@ def main(argv: Sequence[str]) -> int:
         workload,
         _RECORDS_DIR.value,
         seed=_SEED.value,
+        executor_name=_EXECUTOR.value,
         num_workers=_NUM_WORKERS.value,
+        ray_address=_RAY_ADDRESS.value,
         checkpoint_seconds=_CHECKPOINT_SECONDS.value,
         shard=_SHARD.value,
         config=config,

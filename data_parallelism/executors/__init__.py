@@ -2,6 +2,7 @@
 
 from data_parallelism.executors.base import Executor, WorkerLost
 from data_parallelism.executors.processes import ProcessExecutor
+from data_parallelism.executors.ray_cluster import RayExecutor
 from data_parallelism.executors.serial import SerialExecutor
 
-__all__ = ["Executor", "ProcessExecutor", "SerialExecutor", "WorkerLost"]
+__all__ = ["Executor", "ProcessExecutor", "RayExecutor", "SerialExecutor", "WorkerLost"]

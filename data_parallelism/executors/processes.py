@@ -17,19 +17,15 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from data_parallelism.errors import UserError
-from data_parallelism.executors.base import Executor, WorkerLost, has_room
-from data_parallelism.executors.lockstep import Lockstep
-from data_parallelism.groups import Event, Group, Progress
+from data_parallelism.executors.base import WorkerLost
+from data_parallelism.executors.far_end import serve
+from data_parallelism.executors.workers import Worker, WorkersExecutor
+from data_parallelism.groups import Event, Group
 from data_parallelism.plan import Plan
-from data_parallelism.runtime import set_up_tensorflow
 from data_parallelism.workload import Workload
-
-if TYPE_CHECKING:
-    from data_parallelism.estimators.session import Session
-
 
 _CONTEXT = multiprocessing.get_context("spawn")
 
@@ -46,7 +42,7 @@ def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class ProcessExecutor(Executor):
+class ProcessExecutor(WorkersExecutor):
     """Runs groups in spawned processes.
 
     Args:
@@ -59,9 +55,14 @@ class ProcessExecutor(Executor):
         _check_pickles(workload)
         # Without a lock, which a worker might hold as it dies.
         self._stop_flag = _CONTEXT.RawValue("b", 0)
-        self._make_worker = functools.partial(_Worker, workload, seed, self._stop_flag)
+        self._make_worker = functools.partial(_Process, workload, seed, self._stop_flag)
         self._num_workers = num_workers
-        self._workers: list[_Worker] = []
+        self._workers: list[_Process] = []
+
+    @property
+    def able_workers(self) -> Sequence[_Process]:
+        """See `WorkersExecutor.able_workers`: groups wait in the pipe of one that still starts."""
+        return self._workers
 
     def plans(self, batch_sizes: Sequence[int]) -> dict[int, Plan]:
         """See `Executor.plans`. Starts the workers, unless they are there."""
@@ -70,42 +71,10 @@ class ProcessExecutor(Executor):
         self._workers[0].send(("plans", tuple(batch_sizes)))
         return self._workers[0].receive()
 
-    def has_room(self, batch_size: int, max_open_groups: int) -> bool:
-        """See `Executor.has_room`."""
-        if self.is_stopping:
-            return False
-        return any(has_room(w.limits, batch_size, max_open_groups) for w in self._workers)
-
-    def submit(self, group: Group) -> None:
-        """See `Executor.submit`."""
-        able = (w for w in self._workers if has_room(w.limits, group.batch_size, sys.maxsize))
-        worker = min(able, key=lambda worker: len(worker.limits))
-        worker.limits[group] = group.end
-        worker.send(("run", group))
-
-    def set_limit(self, group: Group, step: int) -> None:
-        """See `Executor.set_limit`."""
-        for worker in self._workers:
-            if worker.limits.get(group, step) != step:
-                worker.limits[group] = step
-                worker.send(("limit", (group, step)))
-
     def stop(self) -> bool:
         """See `Executor.stop`."""
         self._stop_flag.value = 1
         return any(worker.limits for worker in self._workers)
-
-    def rebalance(self) -> None:
-        """See `Executor.rebalance`."""
-        if all(worker.limits for worker in self._workers):
-            return
-        fullest = max(self._workers, key=lambda worker: len(worker.limits))
-        # Once: those that are about to come count no more.
-        kept = [group for group in fullest.limits if group not in fullest.releasing]
-        if not fullest.releasing:
-            for group in kept[: len(kept) // 2]:
-                fullest.releasing.add(group)
-                fullest.send(("release", group))
 
     @property
     def is_stopping(self) -> bool:
@@ -120,9 +89,7 @@ class ProcessExecutor(Executor):
             return None
         worker = busy[ready[0]]  # type: ignore[index]
         group, event = worker.receive()
-        if not isinstance(event, Progress):
-            del worker.limits[group]
-            worker.releasing.discard(group)
+        worker.note(group, event)
         return group, event
 
     def close(self) -> None:
@@ -131,14 +98,12 @@ class ProcessExecutor(Executor):
             self._workers.pop().close()
 
 
-class _Worker:
+class _Process(Worker):
     """The near end of a worker process."""
 
     def __init__(self, workload: Workload, seed: int, stop_flag: Any, number: int) -> None:
+        super().__init__(number)
         self.connection, far_end = _CONTEXT.Pipe()
-        self.number = number
-        self.limits: dict[Group, int] = {}  # Of its open groups, as it was last told.
-        self.releasing: set[Group] = set()  # Of these, those that it was told to give back.
         self._process = _CONTEXT.Process(
             target=_serve,
             args=(far_end, workload, seed, stop_flag, os.getpid()),
@@ -198,39 +163,13 @@ def _ignored_interrupts() -> Iterator[None]:
 
 
 def _serve(connection: Any, workload: Workload, seed: int, stop_flag: Any, parent: int) -> None:
-    """The far end: answers messages and trains open groups until the pipe closes."""
+    """The far end, in a process of its own."""
     for number in (signal.SIGINT, signal.SIGTERM):  # They reach the parent, which tells.
         signal.signal(number, signal.SIG_IGN)
-    set_up_tensorflow()
 
     def is_told_to_stop() -> bool:
         if os.getppid() != parent:
             sys.exit()  # Nobody is left to report to.
         return bool(stop_flag.value)
 
-    try:
-        from data_parallelism.estimators.session import Session
-
-        session = Session(workload, seed)
-        lockstep = Lockstep(session.run, is_told_to_stop)
-        while True:
-            while connection.poll() or not lockstep.groups:
-                _obey(connection, session, lockstep)
-            connection.send(lockstep.advance())
-    except (EOFError, BrokenPipeError):
-        pass
-    except (UserError, OSError) as error:  # Such as a full disk.
-        connection.send(error)
-
-
-def _obey(connection: Any, session: Session, lockstep: Lockstep) -> None:
-    """Waits for a message and does what it says."""
-    kind, content = connection.recv()
-    if kind == "plans":
-        connection.send({batch_size: session.plan(batch_size) for batch_size in content})
-    elif kind == "run":
-        lockstep.add(content)
-    elif kind == "release":
-        lockstep.release(content)
-    else:
-        lockstep.set_limit(*content)
+    serve(connection, workload, seed, is_told_to_stop)

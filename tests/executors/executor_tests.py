@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from etils import epath
-from tiny_run import BATCH_SIZES, NUM_TRIALS, STUDIES, finished_run, tiny_workload
+from tiny_run import (
+    BATCH_SIZES,
+    NUM_TRIALS,
+    STUDIES,
+    finished_run,
+    tiny_workload,
+    trial_files,
+)
 
 from data_parallelism import checkpoints
 from data_parallelism.executors import Executor
@@ -22,7 +29,8 @@ from data_parallelism.groups import (
     Stopped,
     TrialPoint,
 )
-from data_parallelism.records import read_trial
+from data_parallelism.records import read_study, read_trial
+from data_parallelism.runner import run_studies
 
 
 def group_of(trial_ids: Sequence[int], batch_size: int = BATCH_SIZES[0], end: int = 40) -> Group:
@@ -132,3 +140,26 @@ class ExecutorTests:
 
     def test_nothing_open_reports_nothing(self, executor):
         assert executor.next_event(0.01) is None
+
+
+class WorkersTests(ExecutorTests):
+    """The battery of executors whose workers are processes of their own."""
+
+    def test_records_are_those_of_one_process(self, executor, records_dir, tmp_path):
+        run_studies(tiny_workload(), tmp_path, executor=executor)
+        ours, theirs = trial_files(tmp_path), trial_files(records_dir)
+        assert ours == {n: text for n, text in theirs.items() if not n.endswith("config.gin")}
+        assert len(ours) == 2 * (1 + 2 * 3)
+
+    def test_a_race_is_the_full_budget_cut_short(self, executor, records_dir, tmp_path):
+        for study in run_studies(tiny_workload("race"), tmp_path, executor=executor):
+            assert 0 < study.horizon < 40
+            raced = read_study(study.folder).trials
+            whole = read_study(records_dir / STUDIES / str(study.batch_size)).trials
+            for one, other in zip(raced, whole, strict=True):
+                kept = other.curve.steps <= study.horizon
+                assert one.parameters == other.parameters
+                assert one.stopped_at == study.horizon
+                assert one.curve.steps.tolist() == other.curve.steps[kept].tolist()
+                for name, values in one.curve.metrics.items():
+                    np.testing.assert_array_equal(values, other.curve.metrics[name][kept])

@@ -10,13 +10,13 @@ import signal
 import numpy as np
 import pytest
 from etils import epath
-from executor_tests import ExecutorTests, events_of, group_of
+from executor_tests import WorkersTests, events_of, group_of
 from tiny_run import BATCH_SIZES, FLAGS, STUDIES, finished_run, run, tiny_workload, trial_files
 
 from data_parallelism.errors import UserError
 from data_parallelism.executors import ProcessExecutor, WorkerLost
 from data_parallelism.groups import Checkpoints, Stopped
-from data_parallelism.records import read_study, read_trial
+from data_parallelism.records import read_trial
 from data_parallelism.runner import run_studies
 
 
@@ -33,28 +33,9 @@ def records_dir(tmp_path_factory):
     return finished_run(tmp_path_factory.getbasetemp())
 
 
-class TestProcesses(ExecutorTests):
+class TestProcesses(WorkersTests):
     has_one_thread = True
     num_workers = 2
-
-    def test_records_are_those_of_one_process(self, executor, records_dir, tmp_path):
-        run_studies(tiny_workload(), tmp_path, executor=executor)
-        ours, theirs = trial_files(tmp_path), trial_files(records_dir)
-        assert ours == {n: text for n, text in theirs.items() if not n.endswith("config.gin")}
-        assert len(ours) == 2 * (1 + 2 * 3)
-
-    def test_a_race_is_the_full_budget_cut_short(self, executor, records_dir, tmp_path):
-        for study in run_studies(tiny_workload("race"), tmp_path, executor=executor):
-            assert 0 < study.horizon < 40
-            raced = read_study(study.folder).trials
-            whole = read_study(records_dir / STUDIES / str(study.batch_size)).trials
-            for one, other in zip(raced, whole, strict=True):
-                kept = other.curve.steps <= study.horizon
-                assert one.parameters == other.parameters
-                assert one.stopped_at == study.horizon
-                assert one.curve.steps.tolist() == other.curve.steps[kept].tolist()
-                for name, values in one.curve.metrics.items():
-                    np.testing.assert_array_equal(values, other.curve.metrics[name][kept])
 
 
 def test_stop(tmp_path):

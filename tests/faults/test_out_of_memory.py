@@ -102,7 +102,7 @@ def test_it_goes_on_from_a_checkpoint(memory, workload, tmp_path):
 def test_what_does_not_fit_is_told_and_tried_again(memory, tmp_path, capsys, stop_rule):
     workload = tiny_workload(stop_rule)
     settings = {"seed": 0, "num_workers": 1, "checkpoint_seconds": 300.0, "shard": None}
-    settings |= {"config": ""}
+    settings |= {"config": "", "executor_name": None, "ray_address": None}
     assert train(workload, str(tmp_path / "calm"), **settings) == 0
     memory.max_examples = 16
     capsys.readouterr()
