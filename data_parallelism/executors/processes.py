@@ -1,4 +1,4 @@
-"""Groups in worker processes of this machine, one core each.
+"""Groups in worker processes of this machine, one core or GPU each.
 
 The calling process imports no TensorFlow. Each worker is spawned, trains with one thread and is
 told of new limits through its pipe while it trains.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -30,11 +31,22 @@ from data_parallelism.workload import Workload
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
+GPUS = pathlib.Path("/proc/driver/nvidia/gpus")
+
+
 def default_num_workers() -> int:
-    """One per core that this process may use; one in all where there is a GPU to share."""
+    """One per GPU that this process may use, or per core where there is none."""
+    return len(visible_gpus()) or num_cores()
+
+
+def visible_gpus() -> list[str]:
+    """The GPUs that this process may use, by the names that `CUDA_VISIBLE_DEVICES` gives them."""
+    count = len(list(GPUS.glob("*")))
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    has_gpu = any(pathlib.Path("/proc/driver/nvidia/gpus").glob("*")) and visible not in ("", "-1")
-    return 1 if has_gpu else num_cores()
+    if visible is None or not count:
+        return [str(number) for number in range(count)]
+    names = visible.split(",")
+    return list(itertools.takewhile(lambda name: name not in ("", "-1"), names))
 
 
 def num_cores() -> int:
@@ -106,7 +118,7 @@ class _Process(Worker):
         self.connection, far_end = _CONTEXT.Pipe()
         self._process = _CONTEXT.Process(
             target=_serve,
-            args=(far_end, workload, seed, stop_flag, os.getpid()),
+            args=(far_end, workload, seed, stop_flag, os.getpid(), _gpu_of(number)),
             daemon=True,
             name=f"worker {number}",
         )
@@ -162,8 +174,17 @@ def _ignored_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, kept)
 
 
-def _serve(connection: Any, workload: Workload, seed: int, stop_flag: Any, parent: int) -> None:
-    """The far end, in a process of its own."""
+def _gpu_of(worker: int) -> str | None:
+    gpus = visible_gpus()
+    return gpus[worker % len(gpus)] if gpus else None
+
+
+def _serve(
+    connection: Any, workload: Workload, seed: int, stop_flag: Any, parent: int, gpu: str | None
+) -> None:
+    """The far end, in a process of its own and on a GPU of its own, if there are any."""
+    if gpu is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     for number in (signal.SIGINT, signal.SIGTERM):  # They reach the parent, which tells.
         signal.signal(number, signal.SIG_IGN)
 

@@ -19,7 +19,6 @@ from typing import Any
 
 from data_parallelism.errors import UserError
 from data_parallelism.executors.base import WorkerLost
-from data_parallelism.executors.losses import MAX_LOSSES, Losses
 from data_parallelism.executors.ray_connection import (
     RayConnection,
     check_address,
@@ -32,6 +31,7 @@ from data_parallelism.executors.ray_worker import (
     actor_arguments,
     start_actor,
 )
+from data_parallelism.executors.worker_losses import MAX_LOSSES, WorkerLosses
 from data_parallelism.executors.workers import WorkersExecutor
 from data_parallelism.groups import Event, Group, Stopped
 from data_parallelism.plan import Plan
@@ -77,7 +77,7 @@ class RayExecutor(WorkersExecutor):
         self._arrivals: Arrivals = queue.SimpleQueue()
         self._events: collections.deque[tuple[Group, Event]] = collections.deque()
         self._lost: list[Group] = []
-        self._losses = Losses()
+        self._losses = WorkerLosses()
         self._is_stopping = False
         self._was_able_at = time.monotonic()
 

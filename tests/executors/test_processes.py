@@ -14,7 +14,7 @@ from executor_tests import WorkersTests, events_of, group_of
 from tiny_run import BATCH_SIZES, FLAGS, STUDIES, finished_run, run, tiny_workload, trial_files
 
 from data_parallelism.errors import UserError
-from data_parallelism.executors import ProcessExecutor, WorkerLost
+from data_parallelism.executors import ProcessExecutor, WorkerLost, processes
 from data_parallelism.groups import Checkpoints, Stopped
 from data_parallelism.records import read_trial
 from data_parallelism.runner import run_studies
@@ -112,3 +112,30 @@ def test_what_a_worker_cannot_use_is_told_in_one_line():
 def no_model(input_shape, num_classes):
     """Importable, but of no use."""
     return "no model"
+
+
+@pytest.mark.parametrize(
+    ("num_gpus", "visible", "expected"),
+    [
+        (0, None, []),
+        (0, "0", []),
+        (2, None, ["0", "1"]),
+        (2, "1", ["1"]),
+        (4, "3,1", ["3", "1"]),
+        (2, "", []),
+        (2, "-1", []),
+        (4, "2,-1,3", ["2"]),
+    ],
+)
+def test_a_worker_per_gpu(num_gpus, visible, expected, tmp_path, monkeypatch):
+    """What the driver lists, and of it what the environment leaves; CUDA stops reading at -1."""
+    for number in range(num_gpus):
+        (tmp_path / f"0000:0{number}:00.0").mkdir()
+    monkeypatch.setattr(processes, "GPUS", tmp_path)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert processes.visible_gpus() == expected
+    assert processes.default_num_workers() == (len(expected) or processes.num_cores())
+    turns = [processes._gpu_of(worker) for worker in range(3)]
+    assert turns == ([expected[i % len(expected)] for i in range(3)] if expected else [None] * 3)

@@ -7,7 +7,7 @@ from data_parallelism.groups import Event, Group, Progress
 MAX_LOSSES = 3
 
 
-class Losses:
+class WorkerLosses:
     """Counts the losses of each group since it was last further than ever before."""
 
     def __init__(self) -> None:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from data_parallelism.executors.losses import MAX_LOSSES, Losses
+from data_parallelism.executors.worker_losses import MAX_LOSSES, WorkerLosses
 from data_parallelism.groups import Group, GroupResult, Progress, TrialPoint
 
 ONE, OTHER = (Group(8, (TrialPoint(trial, {}),), 20, "vectorized", width=1) for trial in (0, 1))
 
 
 def test_a_group_that_does_not_get_on_is_given_up():
-    losses = Losses()
+    losses = WorkerLosses()
     told = [losses.note_loss(ONE) for _ in range(MAX_LOSSES)]
     assert told == [True] * (MAX_LOSSES - 1) + [False]
     assert losses.note_loss(OTHER)
 
 
 def test_a_group_that_gets_further_each_time_never_is():
-    losses = Losses()
+    losses = WorkerLosses()
     for step in range(3 * MAX_LOSSES):
         losses.note_event(ONE, Progress(step, {}, {}))
         assert losses.note_loss(ONE)
 
 
 def test_to_come_as_far_as_before_is_not_to_get_on():
-    losses = Losses()
+    losses = WorkerLosses()
     losses.note_event(ONE, Progress(10, {}, {}))
     told = []
     for _ in range(MAX_LOSSES):
@@ -34,7 +34,7 @@ def test_to_come_as_far_as_before_is_not_to_get_on():
 
 
 def test_what_has_ended_is_forgotten():
-    losses = Losses()
+    losses = WorkerLosses()
     for _ in range(3 * MAX_LOSSES):
         losses.note_event(ONE, Progress(0, {}, {}))
         assert losses.note_loss(ONE)
