@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import multiprocessing
 import os
 import signal
 
@@ -11,13 +10,14 @@ import numpy as np
 import pytest
 from etils import epath
 from executor_tests import WorkersTests, events_of, group_of
-from tiny_run import BATCH_SIZES, FLAGS, STUDIES, finished_run, run, tiny_workload, trial_files
+from tiny_run import BATCH_SIZES, STUDIES, finished_run, tiny_workload, trial_files
 
 from data_parallelism.errors import UserError
 from data_parallelism.executors import ProcessExecutor, WorkerLost, processes
 from data_parallelism.groups import Checkpoints, Stopped
 from data_parallelism.records import read_trial
 from data_parallelism.runner import run_studies
+from data_parallelism.workload import Budget
 
 
 @pytest.fixture(scope="module")
@@ -79,25 +79,24 @@ def test_functions_that_a_worker_cannot_import_are_refused_in_one_line():
 
 
 @pytest.mark.slow
-def test_a_killed_worker_loses_nothing_that_is_finished(tmp_path, tmp_path_factory):
-    whole = finished_run(tmp_path_factory.getbasetemp())
+def test_a_killed_worker_loses_nothing_that_is_finished(tmp_path):
+    workload = dataclasses.replace(tiny_workload(), budget=Budget(steps=3000), num_trials=8)
+    run_studies(workload, tmp_path / "whole")
+    executor = ProcessExecutor(workload, seed=0, num_workers=2)
 
     def kill_after_the_first_trial(studies):
-        if any(study.statuses for study in studies):
-            for worker in multiprocessing.active_children():
-                if worker.name == "worker 1":
-                    os.kill(worker.pid, signal.SIGKILL)
+        (worker,) = [worker for worker in executor.able_workers if worker.number == 1]
+        if worker.limits and any(study.statuses for study in studies):
+            os.kill(worker._process.pid, signal.SIGKILL)
 
-    executor = ProcessExecutor(tiny_workload(), seed=0, num_workers=2)
     with executor, pytest.raises(WorkerLost) as error:
         run_studies(
-            tiny_workload(), tmp_path, executor=executor, on_change=kill_after_the_first_trial
+            workload, tmp_path / "lost", executor=executor, on_change=kill_after_the_first_trial
         )
     assert str(error.value) == "worker 1 ended with exit code -9"
-    assert len(trial_files(tmp_path)) < len(trial_files(whole))
-    done = run("train", *FLAGS, f"--records_dir={tmp_path}", "--num_workers=1")
-    assert done.returncode == 0
-    assert trial_files(tmp_path) == trial_files(whole)
+    assert len(trial_files(tmp_path / "lost")) < len(trial_files(tmp_path / "whole"))
+    run_studies(workload, tmp_path / "lost")
+    assert trial_files(tmp_path / "lost") == trial_files(tmp_path / "whole")
 
 
 @pytest.mark.slow
