@@ -50,7 +50,7 @@ def error_text(error: BaseException) -> str:
         "KeyError: 'x'"
     """
     frames = reversed(traceback.extract_tb(error.__traceback__))
-    frame = next((f for f in frames if _is_users(f.filename)), None)
+    frame = next((f for f in frames if is_users(f.filename)), None)
     place = f" ({frame.filename}, line {frame.lineno})" if frame else ""
     return f"{type(error).__name__}: {_message(error)}{place}"
 
@@ -62,7 +62,12 @@ def _message(error: BaseException) -> str:
     return lines[0] if lines else "no message"
 
 
-def _is_users(file: str) -> bool:
+def is_users(file: str) -> bool:
+    """Whether a Python file is neither of this package, nor installed, nor of Python itself.
+
+    Args:
+        file: as a frame or a module names it.
+    """
     path = pathlib.Path(file)
     libraries = (pathlib.Path(sysconfig.get_path("stdlib")), pathlib.Path(__file__).parent)
     is_installed = "site-packages" in path.parts or "dist-packages" in path.parts

@@ -26,6 +26,9 @@ MAY_CHANGE = (
     "versions",
 )
 
+_LEAST = {"num_trials": 1, "group_width": 1, "micro_batch_size": 1, "horizon": 0}
+_MAY_BE_NONE = ("micro_batch_size", "horizon")
+
 
 def settings_on_disk(folder: epath.Path) -> dict[str, Any]:
     """What the `study.json` of a study that is to be gone on with holds.
@@ -41,10 +44,10 @@ def settings_on_disk(folder: epath.Path) -> dict[str, Any]:
             f"{error}; if this is the command that began the study, remove the file: the finished "
             "trials are kept"
         ) from None
-    for name, least in (("num_trials", 1), ("group_width", 1), ("horizon", 0)):
+    for name, least in _LEAST.items():
         value = settings.get(name, least)
         is_count = isinstance(value, int) and not isinstance(value, bool) and value >= least
-        if not is_count and (name, value) != ("horizon", None):
+        if not is_count and not (value is None and name in _MAY_BE_NONE):
             raise UserError(f"{path}: {name}: expected a whole number >= {least}, got {value!r}")
     return settings
 

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
+from data_parallelism.errors import is_users
+
 PACKAGE = __name__.partition(".")[0]
 
 
@@ -73,12 +75,9 @@ def _modules_named(pickled: bytes) -> set[str]:
 
 
 def _is_users(module: ModuleType) -> bool:
-    top_level = module.__name__.partition(".")[0]
-    if top_level in sys.stdlib_module_names or top_level in (PACKAGE, "__main__"):
-        return False
     file = pathlib.Path(getattr(module, "__file__", None) or "")
-    is_installed = {"site-packages", "dist-packages"} & set(file.parts)
-    return file.is_file() and file.suffix == ".py" and not is_installed
+    is_module = file.suffix == ".py" and file.is_file() and module.__name__ != "__main__"
+    return is_module and is_users(str(file))
 
 
 def _path_to_import(module: ModuleType) -> pathlib.PurePath:

@@ -148,6 +148,9 @@ STUDY_FILES = {
     "count of nothing": Case(
         [], "num_trials: expected a whole number >= 1, got None", study={"num_trials": None}
     ),
+    "micro-batch size of nothing": Case(
+        [], "micro_batch_size: expected a whole number >= 1, got 0", study={"micro_batch_size": 0}
+    ),
     "horizon as text": Case(
         [], "horizon: expected a whole number >= 0, got '9'", study={"horizon": "9"}
     ),

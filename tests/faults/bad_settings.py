@@ -152,6 +152,9 @@ SIZES = {
     "batch size 0": flag("batch size: expected a whole number >= 1, got 0", "--batch_sizes=0"),
     "batch size -8": flag("batch size: expected a whole number >= 1, got -8", "--batch_sizes=-8"),
     "batch size 1.5": flag("expected whole numbers such as 8,32, got '1.5'", "--batch_sizes=1.5"),
+    "micro-batch size 0": own(
+        "micro_batch_size: expected a whole number >= 1, got 0", "Workload.micro_batch_size = 0"
+    ),
     "batch size 16.0": own("batch size: .*>= 1, got 16.0", "Workload.batch_sizes = (16.0,)"),
     "batch size above the data": flag(
         "batch size: expected at most the 1437 training examples of digits, got 1438",
