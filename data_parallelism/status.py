@@ -19,7 +19,7 @@ from data_parallelism.analysis.study_settings import parse_settings
 from data_parallelism.checkpoints import RUNNING
 from data_parallelism.errors import UserError
 from data_parallelism.records import store
-from data_parallelism.records.schema import COMPLETE, INFEASIBLE, StudyRecord
+from data_parallelism.records.schema import COMPLETE, INCOMPLETE, INFEASIBLE, StudyRecord
 from data_parallelism.search import is_number
 from data_parallelism.study import MAX_TRIALS_PER_WANTED, Study
 
@@ -138,7 +138,9 @@ def read_status(study_dir: epath.Path) -> tuple[Status, str]:
     owners = [owner for owner in locks.owners_of(study_dir) if not owner.is_known_dead]
     told = _told(study_dir / RUNNING / PROGRESS_FILE, status)
     if not owners:
-        return dataclasses.replace(told, running=0, seconds_left=None), "stopped"
+        given_up = [trial.status for trial in study.trials].count(INCOMPLETE)
+        state = f"stopped, {given_up} trials INCOMPLETE" if given_up else "stopped"
+        return dataclasses.replace(told, running=0, seconds_left=None), state
     return told, "; ".join(f"running on {o.host}, process {o.pid}" for o in owners)
 
 

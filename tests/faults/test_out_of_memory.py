@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from etils import epath
 from tiny_run import STUDIES, tiny_workload, trial_files
 
 from data_parallelism.analysis import analyze
@@ -19,6 +20,7 @@ from data_parallelism.estimators.replicated import Replicated
 from data_parallelism.estimators.vectorized import Vectorized
 from data_parallelism.records import read_study
 from data_parallelism.runner import run_studies
+from data_parallelism.status import read_status
 from data_parallelism.workload import Workload
 
 ESTIMATORS = {"vectorized": Vectorized, "replicated": Replicated}
@@ -110,6 +112,8 @@ def test_what_does_not_fit_is_told_and_tried_again(memory, tmp_path, capsys, sto
     (line,) = (line for line in capsys.readouterr().err.splitlines() if "dp-train" in line)
     assert line.startswith("dp-train: batch size 64: 3 trials ran out of memory; the same command")
     assert {trial.status for trial in trials_at_64(tmp_path / "short")} == {"INCOMPLETE"}
+    status, state = read_status(epath.Path(tmp_path / "short" / STUDIES / "64"))
+    assert (status.complete, state) == (0, "stopped, 3 trials INCOMPLETE")
     small, large = analyze(tmp_path / "short")[0].studies
     assert (small.complete, small.incomplete) == (3, 0)
     assert (large.complete, large.incomplete, large.steps_to_result) == (0, 3, None)
