@@ -44,6 +44,7 @@ class Group:
         width: of the estimator's program.
         checkpoints: where they are kept.
         micro_batch_size: examples of a trial in memory at a time; None for the whole batch.
+        attempt: with which it begins: 0 as it is, 1 with half the micro-batch.
     """
 
     batch_size: int
@@ -53,6 +54,7 @@ class Group:
     width: int
     checkpoints: Checkpoints | None = dataclasses.field(default=None, compare=False)
     micro_batch_size: int | None = dataclasses.field(default=None, compare=False)
+    attempt: int = dataclasses.field(default=0, compare=False)
 
     @property
     def trial_ids(self) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator
 
@@ -74,7 +75,7 @@ class Session:
         One that runs out of memory goes on with half the micro-batch, from its checkpoint or from
         its start; if that is too much as well, it ends with `OutOfMemory`.
         """
-        for micro_batch_size in self._attempts(group):
+        for micro_batch_size in itertools.islice(self._attempts(group), group.attempt, None):
             attempt = dataclasses.replace(group, micro_batch_size=micro_batch_size)
             try:
                 estimator = self.estimator(group.estimator, group.width)

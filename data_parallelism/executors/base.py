@@ -11,7 +11,7 @@ from data_parallelism.plan import Plan
 
 
 class WorkerLost(RuntimeError):
-    """A worker ended before its group did. What is recorded is kept; a rerun goes on from it."""
+    """Workers ended again and again. What is recorded is kept; a rerun goes on from it."""
 
 
 class Executor(abc.ABC):
@@ -68,7 +68,7 @@ class Executor(abc.ABC):
         """The next thing that a running group reports, or None after `timeout` seconds.
 
         Raises:
-            WorkerLost: a worker ended.
+            WorkerLost: workers have ended again and again.
         """
 
     @abc.abstractmethod

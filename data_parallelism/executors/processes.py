@@ -21,10 +21,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from data_parallelism.errors import UserError
-from data_parallelism.executors.base import WorkerLost
 from data_parallelism.executors.far_end import serve
 from data_parallelism.executors.workers import Worker, WorkersExecutor
-from data_parallelism.groups import Event, Group
 from data_parallelism.plan import Plan
 from data_parallelism.workload import Workload
 
@@ -54,7 +52,7 @@ def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class ProcessExecutor(WorkersExecutor):
+class ProcessExecutor(WorkersExecutor["_Process"]):
     """Runs groups in spawned processes.
 
     Args:
@@ -64,50 +62,78 @@ class ProcessExecutor(WorkersExecutor):
     """
 
     def __init__(self, workload: Workload, seed: int, num_workers: int) -> None:
+        super().__init__()
         _check_pickles(workload)
         # Without a lock, which a worker might hold as it dies.
         self._stop_flag = _CONTEXT.RawValue("b", 0)
         self._make_worker = functools.partial(_Process, workload, seed, self._stop_flag)
         self._num_workers = num_workers
-        self._workers: list[_Process] = []
+        self._plans: dict[int, Plan] = {}
 
     @property
     def able_workers(self) -> Sequence[_Process]:
-        """See `WorkersExecutor.able_workers`: groups wait in the pipe of one that still starts."""
+        """See `WorkersExecutor.able_workers`: all; groups wait in the pipe of one that starts."""
         return self._workers
 
     def plans(self, batch_sizes: Sequence[int]) -> dict[int, Plan]:
-        """See `Executor.plans`. Starts the workers, unless they are there."""
+        """See `Executor.plans`. Starts the workers, unless they are there.
+
+        Raises:
+            UserError: a worker cannot use the workload.
+            WorkerLost: no worker starts.
+        """
         while len(self._workers) < self._num_workers:
             self._workers.append(self._make_worker(len(self._workers)))
-        self._workers[0].send(("plans", tuple(batch_sizes)))
-        return self._workers[0].receive()
+        while not self._plans:
+            self._hear(timeout=None)
+        return {batch_size: self._plans[batch_size] for batch_size in batch_sizes}
 
     def stop(self) -> bool:
         """See `Executor.stop`."""
         self._stop_flag.value = 1
-        return any(worker.limits for worker in self._workers)
+        return self._has_open_groups
 
     @property
     def is_stopping(self) -> bool:
         """See `Executor.is_stopping`."""
         return bool(self._stop_flag.value)
 
-    def next_event(self, timeout: float) -> tuple[Group, Event] | None:
-        """See `Executor.next_event`."""
-        busy = {worker.connection: worker for worker in self._workers if worker.limits}
-        ready = multiprocessing.connection.wait(list(busy), timeout)
-        if not ready:
-            return None
-        worker = busy[ready[0]]  # type: ignore[index]
-        group, event = worker.receive()
-        worker.note(group, event)
-        return group, event
-
     def close(self) -> None:
         """See `Executor.close`."""
-        while self._workers:
-            self._workers.pop().close()
+        self._close_workers()
+
+    def _hear(self, timeout: float | None) -> None:
+        workers = {worker.connection: worker for worker in self._workers}
+        for connection in multiprocessing.connection.wait(list(workers), timeout):
+            self._take_up(workers[connection])  # type: ignore[index]
+
+    def _take_up(self, worker: _Process) -> None:
+        """What a worker has told, or that it is lost."""
+        try:
+            reply = worker.receive()
+        except _Lost as loss:
+            self._replace(worker, str(loss), may_be_memory=loss.exit_code < 0)
+            return
+        if isinstance(reply, Exception):
+            raise reply
+        if worker.is_ready:
+            self._note(worker, *reply)
+        else:
+            self._plans = reply
+            worker.is_ready, worker.num_losses = True, 0
+
+
+class _Lost(Exception):
+    """A worker process has ended.
+
+    Args:
+        exit_code: of the process; below zero the signal that has ended it.
+    """
+
+    def __init__(self, exit_code: int) -> None:
+        name = f"signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
+        super().__init__(f"it ended with {name}")
+        self.exit_code = exit_code
 
 
 class _Process(Worker):
@@ -115,40 +141,41 @@ class _Process(Worker):
 
     def __init__(self, workload: Workload, seed: int, stop_flag: Any, number: int) -> None:
         super().__init__(number)
-        self.connection, far_end = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(
-            target=_serve,
-            args=(far_end, workload, seed, stop_flag, os.getpid(), _gpu_of(number)),
-            daemon=True,
-            name=f"worker {number}",
-        )
-        with _ignored_interrupts():
-            self._process.start()
-        far_end.close()
+        self._batch_sizes = workload.batch_sizes
+        self._arguments = workload, seed, stop_flag, os.getpid(), _gpu_of(number)
+        self._start()
+
+    def restart(self) -> None:
+        self.close()
+        self.forget()
+        self._start()
 
     def send(self, message: tuple[str, Any]) -> None:
-        try:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.connection.send(message)
-        except (BrokenPipeError, ConnectionResetError):
-            raise self._lost() from None
 
     def receive(self) -> Any:
+        """The next reply; waits for it."""
         try:
-            reply = self.connection.recv()
-        except (EOFError, ConnectionResetError):
-            raise self._lost() from None
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
+            return self.connection.recv()
+        except (EOFError, OSError):  # OSError if it has ended amid a reply.
+            self._process.join(timeout=5)
+            raise _Lost(self._process.exitcode or 0) from None
 
     def close(self) -> None:
         self.connection.close()
         self._process.kill()
         self._process.join()
 
-    def _lost(self) -> WorkerLost:
-        self._process.join(timeout=5)
-        return WorkerLost(f"worker {self.number} ended with exit code {self._process.exitcode}")
+    def _start(self) -> None:
+        self.connection, far_end = _CONTEXT.Pipe()
+        self._process = _CONTEXT.Process(
+            target=_serve, args=(far_end, *self._arguments), daemon=True, name=f"{self}"
+        )
+        with _ignored_interrupts():
+            self._process.start()
+        far_end.close()
+        self.send(("plans", self._batch_sizes))
 
 
 def _check_pickles(workload: Workload) -> None:

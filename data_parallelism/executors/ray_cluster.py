@@ -1,13 +1,11 @@
 """Groups in actors of a Ray cluster: one CPU each, or one GPU where the cluster has any.
 
-A worker that is lost, alone or with its node, is started again wherever Ray finds room. Its groups
-are reported as stopped: they go on from their last checkpoints, on whichever worker takes them.
-Workers write checkpoints themselves, so all nodes must see the folder of records.
+A worker that is lost, alone or with its node, is started again wherever Ray finds room. Workers
+write checkpoints themselves, so all nodes must see the folder of records.
 """
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import functools
 import math
@@ -31,9 +29,8 @@ from data_parallelism.executors.ray_worker import (
     actor_arguments,
     start_actor,
 )
-from data_parallelism.executors.worker_losses import MAX_LOSSES, WorkerLosses
 from data_parallelism.executors.workers import WorkersExecutor
-from data_parallelism.groups import Event, Group, Stopped
+from data_parallelism.groups import Group
 from data_parallelism.plan import Plan
 from data_parallelism.workload import Workload
 
@@ -42,7 +39,7 @@ START_SECONDS = 600.0
 GATHER_SECONDS = 30.0
 
 
-class RayExecutor(WorkersExecutor):
+class RayExecutor(WorkersExecutor[RayWorker]):
     """Runs groups on a Ray cluster.
 
     Args:
@@ -66,18 +63,15 @@ class RayExecutor(WorkersExecutor):
         num_workers: int | None = None,
         address: str | None = None,
     ) -> None:
+        super().__init__()
         check_address(address)
         check_installed()
         self._connection = RayConnection(address)
         self._batch_sizes = workload.batch_sizes
         self._arguments = actor_arguments(workload, seed)
         self._num_workers = num_workers
-        self._workers: list[RayWorker] = []
         self._plans: dict[int, Plan] = {}
         self._arrivals: Arrivals = queue.SimpleQueue()
-        self._events: collections.deque[tuple[Group, Event]] = collections.deque()
-        self._lost: list[Group] = []
-        self._losses = WorkerLosses()
         self._is_stopping = False
         self._was_able_at = time.monotonic()
 
@@ -111,29 +105,16 @@ class RayExecutor(WorkersExecutor):
         """See `Executor.stop`. The workers hear of it from `next_event`, which this wakes."""
         self._is_stopping = True
         self._arrivals.put(None)
-        return bool(self._events or self._lost or any(w.limits for w in self._workers))
+        return self._has_open_groups
 
     @property
     def is_stopping(self) -> bool:
         """See `Executor.is_stopping`."""
         return self._is_stopping
 
-    def next_event(self, timeout: float) -> tuple[Group, Event] | None:
-        """See `Executor.next_event`.
-
-        Raises:
-            WorkerLost: workers were lost again and again.
-            UserError: a worker cannot use the workload, or differs from the others.
-        """
-        until = time.monotonic() + timeout
-        while not self._events and (left := until - time.monotonic()) > 0:
-            self._hear(left)
-        return self._events.popleft() if self._events else None
-
     def close(self) -> None:
         """See `Executor.close`. A local cluster that was started here ends, too."""
-        while self._workers:
-            self._workers.pop().close()
+        self._close_workers()
         self._connection.close()
 
     def _start_workers(self) -> None:
@@ -158,7 +139,6 @@ class RayExecutor(WorkersExecutor):
                 until = min(until, time.monotonic() + GATHER_SECONDS)
 
     def _hear(self, timeout: float) -> None:
-        """Waits for news of any worker."""
         try:
             arrival = self._arrivals.get(timeout=timeout)
         except queue.Empty:
@@ -167,10 +147,6 @@ class RayExecutor(WorkersExecutor):
         if arrival:
             self._take_up(*arrival)
         self._check_start()
-        # Not before there is one to take them: nothing open would mean that all is done.
-        if self.able_workers or self._is_stopping:
-            self._events.extend((group, Stopped()) for group in self._lost)
-            self._lost.clear()
 
     def _pass_on_stop(self) -> None:
         """Tells the workers; `stop` may be called in a signal handler, amid a call of Ray."""
@@ -194,16 +170,14 @@ class RayExecutor(WorkersExecutor):
         try:
             worker.place, replies = future.result()
         except RayError as error:
-            self._replace(worker, error)
+            self._replace(worker, reason(error), may_be_memory=True)
             return
         worker.listen()
         for reply in replies:
             if isinstance(reply, Exception):
                 raise type(reply)(f"{worker}: {reply}")
             if worker.is_ready:
-                worker.note(*reply)
-                self._losses.note_event(*reply)
-                self._events.append(reply)
+                self._note(worker, *reply)
             else:
                 self._welcome(worker, reply)
 
@@ -215,26 +189,6 @@ class RayExecutor(WorkersExecutor):
                 difference = _difference(self._plans[batch_size], plan)
                 raise UserError(f"{worker}: expected what the first worker has, {difference}")
         worker.is_ready, worker.num_losses = True, 0
-
-    def _replace(self, worker: RayWorker, error: Exception) -> None:
-        """Starts a lost worker again; its groups are to go on elsewhere."""
-        worker.num_losses += 1
-        if worker.num_losses >= MAX_LOSSES:
-            raise _given_up(f"{worker}", error)
-        for group in worker.limits:
-            if not self._losses.note_loss(group):
-                trials = ", ".join(map(str, group.trial_ids))
-                raise _given_up(f"the worker of trials {trials} ({worker})", error)
-        self._lost.extend(worker.limits)
-        if self._is_stopping:
-            self._workers.remove(worker)
-            worker.close()
-        else:
-            worker.restart()
-
-
-def _given_up(what: str, error: Exception) -> WorkerLost:
-    return WorkerLost(f"{what} was lost {MAX_LOSSES} times in a row: {reason(error)}")
 
 
 def _difference(first: Plan, other: Plan) -> str:

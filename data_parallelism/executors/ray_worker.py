@@ -39,8 +39,6 @@ class RayWorker(Worker):
         arrivals: Arrivals,
     ) -> None:
         super().__init__(number)
-        self.num_losses = 0  # In a row, without having been ready.
-        self.is_ready = False
         self.place: Place | None = None  # Where it last was.
         self._start = start
         self._batch_sizes = tuple(batch_sizes)
@@ -55,11 +53,9 @@ class RayWorker(Worker):
         return f"Ray worker {self.number}{where}"
 
     def restart(self) -> None:
-        """Starts an actor, in place of the one before if there was one."""
+        """See `Worker.restart`."""
         self.close()
-        self.is_ready = False
-        self.limits.clear()
-        self.releasing.clear()
+        self.forget()
         self._actor = self._start()
         self.send(("plans", self._batch_sizes))
         self.listen()
@@ -70,7 +66,7 @@ class RayWorker(Worker):
         future.add_done_callback(lambda done: self._arrivals.put((self, done)))
 
     def send(self, message: tuple[str, Any]) -> None:
-        """Sends a message; that it is lost, shows when it is to answer."""
+        """See `Worker.send`."""
         self._call("tell", message)
 
     def stop(self) -> None:
@@ -80,7 +76,7 @@ class RayWorker(Worker):
             self._call("stop")
 
     def close(self) -> None:
-        """Ends it."""
+        """See `Worker.close`."""
         if self._actor is not None:
             import ray
 

@@ -8,7 +8,11 @@ MAX_LOSSES = 3
 
 
 class WorkerLosses:
-    """Counts the losses of each group since it was last further than ever before."""
+    """Counts the losses of each group since it was last further than ever before.
+
+    After a first loss, which may have had any cause, a group is tried again as it is; after a
+    second one with half the micro-batch; after `MAX_LOSSES` no more.
+    """
 
     def __init__(self) -> None:
         self._reached: dict[Group, int] = {}
@@ -26,4 +30,8 @@ class WorkerLosses:
     def note_loss(self, group: Group) -> bool:
         """The worker of a group was lost; returns whether it may be tried on another one."""
         self._counts[group] = self._counts.get(group, 0) + 1
-        return self._counts[group] < MAX_LOSSES
+        return self._counts[group] % MAX_LOSSES != 0
+
+    def attempt(self, group: Group) -> int:
+        """With which attempt a group is to begin; see `Group.attempt`."""
+        return int(self._counts.get(group, 0) % MAX_LOSSES == MAX_LOSSES - 1)

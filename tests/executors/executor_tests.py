@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
+import signal
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -144,6 +146,26 @@ class ExecutorTests:
 
 class WorkersTests(ExecutorTests):
     """The battery of executors whose workers are processes of their own."""
+
+    def pid_of(self, worker: Any) -> int:
+        """The process of a worker."""
+        raise NotImplementedError
+
+    def test_a_killed_worker_costs_no_record(self, executor, records_dir, tmp_path, capsys):
+        """Others train on meanwhile, and a new one is started in its place."""
+        killed = []
+
+        def kill_one(studies):
+            busy = [worker for worker in executor.able_workers if worker.limits]
+            if not killed and busy:
+                killed.append(busy[0])
+                os.kill(self.pid_of(busy[0]), signal.SIGKILL)
+
+        run_studies(tiny_workload(), tmp_path, executor=executor, on_change=kill_one)
+        ours, theirs = trial_files(tmp_path), trial_files(records_dir)
+        assert ours == {n: text for n, text in theirs.items() if not n.endswith("config.gin")}
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"worker {killed[0].number}" in line and line.endswith("is started again")
 
     def test_records_are_those_of_one_process(self, executor, records_dir, tmp_path):
         run_studies(tiny_workload(), tmp_path, executor=executor)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
 import os
+import re
 import signal
 
 import numpy as np
 import pytest
 from etils import epath
 from executor_tests import WorkersTests, events_of, group_of
-from tiny_run import BATCH_SIZES, STUDIES, finished_run, tiny_workload, trial_files
+from tiny_run import BATCH_SIZES, STUDIES, finished_run, tiny_workload
 
 from data_parallelism.errors import UserError
 from data_parallelism.executors import ProcessExecutor, WorkerLost, processes
+from data_parallelism.executors.workers import Worker
 from data_parallelism.groups import Checkpoints, Stopped
 from data_parallelism.records import read_trial
-from data_parallelism.runner import run_studies
-from data_parallelism.workload import Budget
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,9 @@ def records_dir(tmp_path_factory):
 class TestProcesses(WorkersTests):
     has_one_thread = True
     num_workers = 2
+
+    def pid_of(self, worker):
+        return worker._process.pid
 
 
 def test_stop(tmp_path):
@@ -78,25 +82,58 @@ def test_functions_that_a_worker_cannot_import_are_refused_in_one_line():
     assert "\n" not in str(error.value)
 
 
+def deadly_model(input_shape, num_classes):
+    """Ends whatever builds it."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 @pytest.mark.slow
-def test_a_killed_worker_loses_nothing_that_is_finished(tmp_path):
-    workload = dataclasses.replace(tiny_workload(), budget=Budget(steps=3000), num_trials=8)
-    run_studies(workload, tmp_path / "whole")
-    executor = ProcessExecutor(workload, seed=0, num_workers=2)
+def test_a_worker_that_never_starts_ends_the_run_in_one_line():
+    workload = dataclasses.replace(tiny_workload(), model=deadly_model)
+    with (
+        ProcessExecutor(workload, seed=0, num_workers=1) as executor,
+        pytest.raises(WorkerLost) as error,
+    ):
+        executor.plans(BATCH_SIZES)
+    assert str(error.value) == "worker 0 was lost 3 times in a row: it ended with signal 9"
 
-    def kill_after_the_first_trial(studies):
-        (worker,) = [worker for worker in executor.able_workers if worker.number == 1]
-        if worker.limits and any(study.statuses for study in studies):
-            os.kill(worker._process.pid, signal.SIGKILL)
 
-    with executor, pytest.raises(WorkerLost) as error:
-        run_studies(
-            workload, tmp_path / "lost", executor=executor, on_change=kill_after_the_first_trial
-        )
-    assert str(error.value) == "worker 1 ended with exit code -9"
-    assert len(trial_files(tmp_path / "lost")) < len(trial_files(tmp_path / "whole"))
-    run_studies(workload, tmp_path / "lost")
-    assert trial_files(tmp_path / "lost") == trial_files(tmp_path / "whole")
+def test_a_program_that_ends_itself_ends_the_run_at_the_third_time(executor, monkeypatch):
+    """It is no matter of memory: to leave out its trials would tell nobody."""
+    one = _LostWorker(exit_code=3)
+    monkeypatch.setattr(executor, "_workers", [one])
+    group = group_of([0, 1])
+    for _ in range(2):
+        executor.submit(group)
+        assert executor.next_event(9) == (group, Stopped())
+        one.is_ready, one.num_losses = True, 0
+    executor.submit(group)
+    words = "the worker of trials 0, 1 (worker 5) was lost 3 times in a row: it ended with exit"
+    with pytest.raises(WorkerLost, match=re.escape(words)):
+        executor.next_event(9)
+
+
+class _LostWorker(Worker):
+    """Ends when it is given something to do."""
+
+    def __init__(self, exit_code):
+        super().__init__(5)
+        self._exit_code = exit_code
+        self.connection, self._far_end = multiprocessing.Pipe()
+        self.is_ready = True
+
+    def send(self, message):
+        self._far_end.send("is lost")
+
+    def receive(self):
+        self.connection.recv()
+        raise processes._Lost(self._exit_code)
+
+    def restart(self):
+        self.forget()
+
+    def close(self):
+        pass
 
 
 @pytest.mark.slow

@@ -13,6 +13,20 @@ def test_a_group_that_does_not_get_on_is_given_up():
     told = [losses.note_loss(ONE) for _ in range(MAX_LOSSES)]
     assert told == [True] * (MAX_LOSSES - 1) + [False]
     assert losses.note_loss(OTHER)
+    assert losses.note_loss(ONE)  # When it is due again.
+
+
+def test_the_last_attempt_takes_less_memory():
+    losses = WorkerLosses()
+    attempts = []
+    for _ in range(MAX_LOSSES):
+        attempts.append(losses.attempt(ONE))
+        losses.note_loss(ONE)
+    assert attempts == [0, 0, 1] and losses.attempt(OTHER) == 0
+    losses.note_loss(OTHER)
+    losses.note_loss(OTHER)
+    losses.note_event(OTHER, Progress(0, {}, {}))
+    assert losses.attempt(OTHER) == 0
 
 
 def test_a_group_that_gets_further_each_time_never_is():

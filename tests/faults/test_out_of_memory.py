@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from etils import epath
+from hungry_model import HungryModel
 from tiny_run import STUDIES, tiny_workload, trial_files
 
 from data_parallelism.analysis import analyze
 from data_parallelism.commands import train
 from data_parallelism.estimators.replicated import Replicated
 from data_parallelism.estimators.vectorized import Vectorized
+from data_parallelism.executors import ProcessExecutor, RayExecutor
+from data_parallelism.models.fully_connected import FullyConnected
 from data_parallelism.records import read_study
 from data_parallelism.runner import run_studies
 from data_parallelism.status import read_status
@@ -133,3 +136,30 @@ def test_a_smaller_micro_batch_may_be_set_to_go_on(memory, tmp_path):
     ] * 3
     settings = json.loads((tmp_path / STUDIES / "64" / "study.json").read_text())
     assert settings["micro_batch_size"] is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [ProcessExecutor, RayExecutor])
+def test_a_worker_that_the_system_ends_for_memory_costs_no_study(kind, tmp_path, capsys):
+    """Half the micro-batch is enough at batch size 64, and not at 128."""
+    workload = dataclasses.replace(
+        tiny_workload(),
+        batch_sizes=(16, 64, 128),
+        num_trials=1,
+        estimator="replicated",
+        model=HungryModel((8,), max_examples=32),
+    )
+    with kind(workload, seed=0, num_workers=1) as executor:
+        small, medium, large = run_studies(workload, tmp_path / "short", executor=executor)
+    assert (small.counts()["complete"], medium.counts()["complete"]) == (1, 1)
+    assert (large.incomplete, large.is_closed) == ([0], True)
+    (told,) = read_study(medium.folder).trials
+    assert told.other == {"micro_batch_size": 32}
+    assert capsys.readouterr().err.count("is started again") == 2 + 3
+    roomy = dataclasses.replace(
+        workload, batch_sizes=(64,), micro_batch_size=32, model=FullyConnected((8,))
+    )
+    (calm,) = run_studies(roomy, tmp_path / "calm")
+    (expected,) = read_study(calm.folder).trials
+    for name, values in expected.curve.metrics.items():
+        np.testing.assert_allclose(told.curve.metrics[name], values, rtol=1e-5)
