@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from data_parallelism.datasets.base import Arrays, Dataset
+from data_parallelism.datasets.base import ArrayDataset, Arrays, Dataset
 from data_parallelism.datasets.digits import Digits
 from data_parallelism.datasets.fashion_mnist import FashionMnist
 from data_parallelism.datasets.from_function import FunctionDataset, as_dataset
 from data_parallelism.datasets.mnist import Mnist
+from data_parallelism.datasets.streamed import StreamedDataset
 from data_parallelism.errors import UserError
 
 DATASETS: dict[str, type[Dataset]] = {
@@ -20,12 +21,14 @@ DATASETS: dict[str, type[Dataset]] = {
 
 __all__ = [
     "DATASETS",
+    "ArrayDataset",
     "Arrays",
     "Dataset",
     "Digits",
     "FashionMnist",
     "FunctionDataset",
     "Mnist",
+    "StreamedDataset",
     "as_dataset",
     "named",
 ]
