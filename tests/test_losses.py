@@ -124,11 +124,13 @@ def examples_of(targets):
 def test_one_value_per_example_whatever_the_batch(name):
     loss = LOSSES[name]
     x, labels = examples_of(loss.targets)
-    for of_examples in (lambda i: loss.per_example(x[i], labels[i], {}), lambda i: loss.weights(labels[i])):
-        whole = of_examples(slice(None))
-        parts = [of_examples(slice(i, i + 1)) for i in range(BATCH)]
+    ones = [slice(i, i + 1) for i in range(BATCH)]
+    losses, weights = loss.per_example(x, labels, {}), loss.weights(labels)
+    for whole in (losses, weights):
         assert whole.dtype == tf.float32 and whole.shape == [BATCH]
-        np.testing.assert_allclose(whole, np.concatenate(parts), rtol=1e-6, atol=1e-7)
+    parts = np.concatenate([loss.per_example(x[one], labels[one], {}) for one in ones])
+    np.testing.assert_allclose(losses, parts, rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(weights, [loss.weights(labels[one])[0] for one in ones])
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -161,4 +163,4 @@ def test_token_cross_entropy_against_numpy():
 def test_a_guess_costs_the_log_of_the_number_of_tokens_per_token():
     _, labels = examples_of("tokens")
     losses = token_cross_entropy(tf.zeros([BATCH, 7, CLASSES]), labels, {})
-    np.testing.assert_allclose(losses / num_tokens(labels), np.full(BATCH, np.log(CLASSES)), rtol=1e-6)
+    np.testing.assert_allclose(losses, np.log(CLASSES) * num_tokens(labels), rtol=1e-6)

@@ -75,10 +75,6 @@ class StreamedDataset(base.Dataset):
             Input of `input_shape` and label.
         """
 
-    def load(self) -> Mapping[str, base.Arrays]:
-        """Refused: such a set does not fit in memory."""
-        raise UserError(f"data set {self.name}: is streamed, and has no arrays")
-
     def prepare(self, progress: base.Progress | None = None) -> None:
         """Finds the files of every split and compares their sizes with the facts.
 
@@ -160,10 +156,7 @@ class StreamedDataset(base.Dataset):
         Raises:
             UserError: if there is no such split, or the data cannot be had.
         """
-        if split not in self.sizes:
-            raise UserError(
-                f"data set {self.name}: expected a split of {', '.join(self.sizes)}, got {split!r}"
-            )
+        self.check_split(split)
         chunks = self._chunks(functools.partial(self._eval_windows, split), ("evaluation",))
         batches = self.decode_batches(chunks, [batch_size], is_training=False)
         return batches.map(functools.partial(padded, batch_size)).prefetch(PREFETCHED)
@@ -242,9 +235,7 @@ def _units(dataset: StreamedDataset, split: str) -> Units:
     size = sum(part.size for part in parts)
     if size != dataset.sizes[split] or not size:
         wanted = dataset.sizes[split] or "one or more"
-        raise UserError(
-            f"data set {dataset.name}, {split}: expected {wanted} examples, got {size}"
-        )
+        raise UserError(f"data set {dataset.name}, {split}: expected {wanted} examples, got {size}")
     return Units(parts, dataset.unit_size)
 
 
@@ -258,4 +249,3 @@ def _plan(window: Window, key: tuple[Any, ...]) -> dict[str, Any]:
         "picks": window.picks,
         "seeds": pairs.astype(np.int32),
     }
-

@@ -16,7 +16,7 @@ Batch = tuple[tf.Tensor, tf.Tensor, tf.Tensor]
 
 
 def eval_batches(dataset: Dataset, split: str, batch_size: int) -> Iterable[Batch]:
-    """A split in padded batches `(inputs, labels, mask)`, which can be gone through again and again.
+    """A split in padded batches `(inputs, labels, mask)`, to be gone through again and again.
 
     Args:
         dataset: whose split it is.
