@@ -246,8 +246,11 @@ def usable_studies(
 
 
 def _check_metric(studies: Sequence[StudyRecord], goal: Goal) -> None:
-    measured = {name for study in studies for trial in study.trials for name in trial.curve.metrics}
-    if measured and goal.metric not in measured:
+    trials = [trial for study in studies for trial in study.trials]
+    if any(goal.metric in trial.curve.metrics for trial in trials):
+        return
+    measured = {name for trial in trials for name in trial.curve.metrics}
+    if measured:
         raise UserError(
             f"goal_metric: expected one of {', '.join(sorted(measured))}, got {goal.metric!r}"
         )
