@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from data_parallelism.errors import UserError
 from data_parallelism.models.arguments import (
     check_images,
     checked_count,
@@ -44,8 +43,8 @@ class ResNet50:
     - [D] After the first convolution comes the pooling at once: the norm and ReLU that He et al.
       2016b put there are those that the first block begins with. After the last block come the
       norm and ReLU that pre-activation leaves over (He et al. 2016b).
-    - [D] A convolution of size k sees k // 2 zeros around the image whatever its stride, as in He et
-      al. 2016a. Convolutions have no bias, the dense layer has one.
+    - [D] A convolution of size k sees k // 2 zeros around the image whatever its stride, as in He
+      et al. 2016a. Convolutions have no bias, the dense layer has one.
     - [D] Weight decay 1e-4 on the kernels of the convolutions and the dense layer, not on biases,
       gamma and beta. Momentum and epsilon of the moving averages: see `GhostBatchNorm`. Initial
       kernels: see `layers.FanInTruncatedNormal`; gamma starts at 1 in every norm.

@@ -110,9 +110,7 @@ def test_parts_of_a_batch_merge_to_the_whole(dtype, sizes):
         layer.stateless_call(trainable, state, part, training=True)
         for part in np.split(x, np.cumsum(sizes)[:-1])
     ]
-    np.testing.assert_allclose(
-        np.concatenate([y for y, _ in parts]), whole, **TOLERANCE[dtype]
-    )
+    np.testing.assert_allclose(np.concatenate([y for y, _ in parts]), whole, **TOLERANCE[dtype])
     for i, wanted in enumerate(whole_state):
         merged = np.average([new[i] for _, new in parts], axis=0, weights=sizes)
         np.testing.assert_allclose(merged, wanted, **TOLERANCE[dtype])

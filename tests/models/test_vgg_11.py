@@ -1,5 +1,7 @@
 """VGG-11: its parameters, its layers, and that it learns."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -22,13 +24,10 @@ def full():
 def test_number_of_parameters(full):
     filters = [3, 64, 128, 256, 256, 512, 512, 512, 512]
     convolutions = sum(
-        3 * 3 * inputs * outputs + outputs
-        for inputs, outputs in zip(filters[:-1], filters[1:], strict=True)
+        3 * 3 * inputs * outputs + outputs for inputs, outputs in itertools.pairwise(filters)
     )
     units = [7 * 7 * 512, 4096, 4096, 1000]
-    dense = sum(
-        inputs * outputs + outputs for inputs, outputs in zip(units[:-1], units[1:], strict=True)
-    )
+    dense = sum(inputs * outputs + outputs for inputs, outputs in itertools.pairwise(units))
     assert (convolutions, dense) == (9_220_480, 123_642_856)
     assert num_parameters(full.trainable_variables) == convolutions + dense == 132_863_336
 
