@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-BIN_BITS = 20
+BIN_BITS = 19
 NUM_BINS = 2**BIN_BITS
 _LOW_BITS = 32 - BIN_BITS
 _MAGNITUDE = 0x7FFFFFFF
@@ -28,9 +28,10 @@ _NAN = 0x7FC00000
 def sums(logits: Any, labels: Any, mask: Any) -> Any:
     """What a batch adds to the histograms: `sums` of two batches add up to `sums` of both.
 
-    A bin is the upper 20 bits of a float32 (sign, exponent and 11 bits of the mantissa), in the
-    order of the numbers: its scores differ by less than 1/2048 of their size. The lower 12 bits are
-    kept as their sum and the sum of their squares, which tell whether a bin's scores are all equal.
+    A bin is the upper 19 bits of a float32 (sign, exponent and 10 bits of the mantissa), in the
+    order of the numbers: its scores differ by less than 1/1024 of their size. The lower 13 bits are
+    kept as the sum and the sum of squares of their distance to the middle, which tell whether all
+    scores of a bin are equal.
 
     Args:
         logits: float `[batch, classes]`; are ranked as float32.
@@ -38,16 +39,17 @@ def sums(logits: Any, labels: Any, mask: Any) -> Any:
         mask: `[batch]`, 0 for padding.
 
     Returns:
-        int64 `[4, NUM_BINS]`, from the lowest scores to the highest: positive pairs, all pairs,
-        their lower bits summed, and the squares of these summed. Added up, int64 and float64 alike
-        hold them exactly up to 2 ** 29 (537 million) pairs.
+        int64 `[4, NUM_BINS]`, 16 MiB whatever the data, from the lowest scores to the highest:
+        positive pairs, all pairs, sum and sum of squares of the lower bits. Added up, int64 and
+        float64 alike hold them exactly up to 2**29 (537 million) pairs.
     """
     import tensorflow as tf
 
     keys = _ordered_bits(tf.cast(logits, tf.float32))
     bins = tf.bitwise.right_shift(keys, _LOW_BITS) + NUM_BINS // 2
     bins = tf.where(tf.reshape(mask, [-1, 1]) > 0, bins, -1)  # A negative bin is left out.
-    low = tf.cast(tf.bitwise.bitwise_and(keys, 2**_LOW_BITS - 1), tf.int64)
+    low = tf.bitwise.bitwise_and(keys, 2**_LOW_BITS - 1) - 2 ** (_LOW_BITS - 1)
+    low = tf.cast(low, tf.int64)
     columns = (tf.cast(tf.not_equal(labels, 0), tf.int64), tf.ones_like(low), low, low * low)
     flat = tf.reshape(bins, [-1])
     return tf.stack(

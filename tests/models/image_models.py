@@ -32,7 +32,7 @@ def digit_images(split, size):
 
 
 class ShortTraining:
-    """Momentum steps on upscaled digits, as the estimators make them.
+    """Momentum steps on upscaled digits, as the estimators make them, each time from one start.
 
     Args:
         model: of the package.
@@ -44,6 +44,7 @@ class ShortTraining:
         keras.utils.set_random_seed(0)
         self.model = model((size, size, 1), 10)
         self._size, self._rate = size, learning_rate
+        self._started = self.model.get_weights()
         self._velocities = [tf.Variable(tf.zeros(v.shape)) for v in self.model.trainable_variables]
         self._dropout = layers.dropout_slots(self.model)
         self._step = tf.function(self._one_step)
@@ -53,6 +54,9 @@ class ShortTraining:
 
         With `shuffled` the training labels are a permutation of the true ones.
         """
+        self.model.set_weights(self._started)
+        for velocity in self._velocities:
+            velocity.assign(tf.zeros_like(velocity))
         images, labels = digit_images("train", self._size)
         rng = np.random.default_rng(0)
         labels = rng.permutation(labels) if shuffled else labels
