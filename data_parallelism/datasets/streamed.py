@@ -1,0 +1,261 @@
+"""Data sets that are larger than memory: files of records, streamed by `tf.data`."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from data_parallelism import seeds
+from data_parallelism.datasets import base
+from data_parallelism.datasets.batching import padded, part_sizes
+from data_parallelism.datasets.window_order import (
+    FilePart,
+    Units,
+    Window,
+    WindowOrder,
+    in_file_order,
+)
+from data_parallelism.errors import UserError
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+PARALLEL_CALLS = -1  # of decoding: tf.data.AUTOTUNE
+READERS = 4  # units of a window that are read at a time
+PREFETCHED = 2  # elements that are ready before they are asked for
+
+
+@dataclasses.dataclass(frozen=True)
+class StreamedDataset(base.Dataset):
+    """A labelled data set in files of records, in fixed splits, read by `tf.data`.
+
+    `window_order` says in which order. All batches of a trial are a pure function of its key and
+    the step, whatever the number of threads, so a trial that is killed goes on as if it had not
+    been. Records are read and put in order as they are stored, and decoded after that.
+
+    To add one, give the facts of a `Dataset`, `file_parts` and `decode`, and let its test inherit
+    `StreamedDatasetTests`.
+    """
+
+    window_size: ClassVar[int] = 65_536  # examples that are shuffled as a whole; held in memory
+    unit_size: ClassVar[int] = 4_096  # most consecutive records that stay in one window
+
+    @abc.abstractmethod
+    def file_parts(self, split: str) -> Sequence[FilePart]:
+        """Where the examples of a split lie, in the order that numbers them.
+
+        Args:
+            split: one of `sizes`.
+
+        Raises:
+            UserError: if the data cannot be had, in a line that says how to get it.
+        """
+
+    @abc.abstractmethod
+    def decode(
+        self, serialized: tf.Tensor, seed: tf.Tensor, is_training: bool
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """One example from its record.
+
+        Args:
+            serialized: scalar string, the record.
+            seed: int32 `[2]` for `tf.random.stateless_*`, a pure function of the trial's key, the
+                epoch and the example; of use only in training. Where a record needs several
+                independent draws, split it by `tf.random.split`.
+            is_training: whether random choices are made.
+
+        Returns:
+            Input of `input_shape` and label.
+        """
+
+    def load(self) -> Mapping[str, base.Arrays]:
+        """Refused: such a set does not fit in memory."""
+        raise UserError(f"data set {self.name}: is streamed, and has no arrays")
+
+    def prepare(self, progress: base.Progress | None = None) -> None:
+        """Finds the files of every split and compares their sizes with the facts.
+
+        Args:
+            progress: is told in a line what is being done.
+
+        Raises:
+            UserError: if the data cannot be had, in a line that says how to get it.
+        """
+        for split in self.sizes:
+            _units(self, split)
+
+    def records(self, path: tf.Tensor) -> tf.data.Dataset:
+        """The records of a file as scalar strings; TFRecords unless a subclass says otherwise."""
+        import tensorflow as tf
+
+        return tf.data.TFRecordDataset(path)
+
+    def decode_batches(
+        self, chunks: tf.data.Dataset, sizes: Sequence[int], is_training: bool
+    ) -> tf.data.Dataset:
+        """Batches of inputs and labels from records; for subclasses that decode many at once.
+
+        Args:
+            chunks: of records in their order, string `[any]`, and their seeds, int32 `[any, 2]`.
+            sizes: of the batches, used in turn.
+            is_training: see `decode`; then a last batch that is not full is dropped as well.
+        """
+        examples = chunks.unbatch().map(
+            lambda record, seed: self.decode(record, seed, is_training),
+            num_parallel_calls=PARALLEL_CALLS,
+            deterministic=True,
+        )
+        batches = examples.batch(math.gcd(*sizes), drop_remainder=is_training)
+        if len(set(sizes)) > 1:  # The last part of a batch has another size.
+            batches = batches.rebatch(sizes, drop_remainder=is_training)
+        return batches
+
+    def train_parts(
+        self, batch_size: int, part_size: int, key: tuple[Any, ...], start: int = 0
+    ) -> tf.data.Dataset:
+        """Training batches without end, each in parts that fit in memory.
+
+        Args:
+            batch_size: examples per step, at most the training split.
+            part_size: examples of a part; the last part of a batch has what is left.
+            key: numbers and strings that the order and all random choices depend on.
+            start: step to begin with. What comes before is not decoded.
+
+        Returns:
+            Elements `(inputs, labels)`; each batch is `ceil(batch_size / part_size)` of them.
+
+        Raises:
+            UserError: if the batch is larger than the split, or the data cannot be had.
+        """
+        if not 1 <= batch_size <= self.sizes["train"]:
+            raise UserError(
+                f"data set {self.name}: expected a batch size from 1 to its "
+                f"{self.sizes['train']} training examples, got {batch_size}"
+            )
+        order = WindowOrder(_units(self, "train"), self.window_size, key)
+        chunks = self._chunks(lambda: order.windows(start * batch_size), key)
+        parts = self.decode_batches(chunks, part_sizes(batch_size, part_size), is_training=True)
+        return parts.prefetch(PREFETCHED)
+
+    def eval_batches(self, split: str, batch_size: int) -> tf.data.Dataset:
+        """Every example of a split once, the last batch padded.
+
+        Of `"train"` it is a fixed sample, as large as `"val"`; of others all, in file order.
+
+        Args:
+            split: one of `sizes`.
+            batch_size: examples of a batch.
+
+        Returns:
+            Elements `(inputs, labels, mask)`; the float32 mask `[batch_size]` is 0 where an
+            example is padding.
+
+        Raises:
+            UserError: if there is no such split, or the data cannot be had.
+        """
+        if split not in self.sizes:
+            raise UserError(
+                f"data set {self.name}: expected a split of {', '.join(self.sizes)}, got {split!r}"
+            )
+        chunks = self._chunks(functools.partial(self._eval_windows, split), ("evaluation",))
+        batches = self.decode_batches(chunks, [batch_size], is_training=False)
+        return batches.map(functools.partial(padded, batch_size)).prefetch(PREFETCHED)
+
+    def _eval_windows(self, split: str) -> Iterator[Window]:
+        units = _units(self, split)
+        if split != "train":
+            return in_file_order(units, self.window_size)
+        order = WindowOrder(units, self.window_size, ("sample for evaluation", self.name))
+        return order.first(min(self.sizes["val"], self.sizes["train"]))
+
+    def _chunks(
+        self, windows: Callable[[], Iterator[Window]], key: tuple[Any, ...]
+    ) -> tf.data.Dataset:
+        """The records of windows with their seeds: string `[any]`, int32 `[any, 2]`."""
+        import tensorflow as tf
+
+        plans = tf.data.Dataset.from_generator(
+            lambda: (_plan(window, key) for window in windows()),
+            output_signature={
+                "paths": tf.TensorSpec([None], tf.string),
+                "first": tf.TensorSpec([None], tf.int64),
+                "count": tf.TensorSpec([None], tf.int64),
+                "picks": tf.TensorSpec([None], tf.int64),
+                "seeds": tf.TensorSpec([None, 2], tf.int32),
+            },
+        )
+        return plans.map(lambda plan: (self._read(plan), plan["seeds"])).prefetch(1)
+
+    def _read(self, plan: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """The records of a window in their order of use."""
+        import tensorflow as tf
+
+        units = tf.data.Dataset.from_tensor_slices((plan["paths"], plan["first"], plan["count"]))
+        units = units.map(self._read_unit, num_parallel_calls=READERS, deterministic=True)
+        read = units.rebatch(tf.reduce_sum(plan["count"])).get_single_element()
+        return tf.gather(read, plan["picks"])
+
+    def _read_unit(self, path: tf.Tensor, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+        import tensorflow as tf
+
+        unit = self.records(path).skip(first).take(count).batch(count)
+        # A file that is too short gives no batch at all, or one that is not full.
+        read = unit.reduce(tf.constant([], tf.string), lambda _, batch: batch)
+        is_whole = tf.equal(tf.size(read, tf.int64), count)
+        with tf.control_dependencies(
+            [tf.debugging.Assert(is_whole, [path, "expected records up to", first + count])]
+        ):
+            return tf.identity(read)
+
+
+@contextlib.contextmanager
+def read_errors(dataset: base.Dataset) -> Iterator[None]:
+    """Turns what TensorFlow says of damaged or missing records into one line.
+
+    Raises:
+        UserError: that names the data set, with TensorFlow's own words.
+    """
+    import tensorflow as tf
+
+    kinds = (tf.errors.DataLossError, tf.errors.NotFoundError, tf.errors.InvalidArgumentError)
+    try:
+        yield
+    except kinds as error:
+        text = " ".join(str(error.message).split())[:200]
+        raise UserError(
+            f"data set {dataset.name}: cannot read its records ({type(error).__name__}: {text}); "
+            "remove the damaged files and prepare the data set again"
+        ) from error
+
+
+@functools.lru_cache(maxsize=16)
+def _units(dataset: StreamedDataset, split: str) -> Units:
+    """The units of a split, once it is known to be what the facts say."""
+    parts = [part for part in dataset.file_parts(split) if part.count]
+    size = sum(part.size for part in parts)
+    if size != dataset.sizes[split] or not size:
+        wanted = dataset.sizes[split] or "one or more"
+        raise UserError(
+            f"data set {dataset.name}, {split}: expected {wanted} examples, got {size}"
+        )
+    return Units(parts, dataset.unit_size)
+
+
+def _plan(window: Window, key: tuple[Any, ...]) -> dict[str, Any]:
+    epoch_seed = seeds.fold32("decode", *key, window.epoch)
+    pairs = np.stack([np.full_like(window.indices, epoch_seed), window.indices], axis=1)
+    return {
+        "paths": window.paths,
+        "first": window.first,
+        "count": window.count,
+        "picks": window.picks,
+        "seeds": pairs.astype(np.int32),
+    }
+
