@@ -40,8 +40,8 @@ class StreamedDataset(base.Dataset):
     the step, whatever the number of threads, so a trial that is killed goes on as if it had not
     been. Records are read and put in order as they are stored, and decoded after that.
 
-    To add one, give the facts of a `Dataset`, `file_parts` and `decode`, and let its test inherit
-    `StreamedDatasetTests`.
+    To add one, give the facts of a `Dataset`, `file_parts`, and `decode` or, where many records are
+    decoded at once, `decode_batches`; and let its test inherit `StreamedDatasetTests`.
     """
 
     window_size: ClassVar[int] = 65_536  # examples that are shuffled as a whole; held in memory
@@ -58,7 +58,6 @@ class StreamedDataset(base.Dataset):
             UserError: if the data cannot be had, in a line that says how to get it.
         """
 
-    @abc.abstractmethod
     def decode(
         self, serialized: tf.Tensor, seed: tf.Tensor, is_training: bool
     ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -74,6 +73,7 @@ class StreamedDataset(base.Dataset):
         Returns:
             Input of `input_shape` and label.
         """
+        raise NotImplementedError
 
     def load(self) -> Mapping[str, base.Arrays]:
         """Refused: such a set does not fit in memory."""
