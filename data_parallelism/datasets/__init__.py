@@ -9,13 +9,19 @@ from data_parallelism.datasets.base import Arrays, Dataset
 from data_parallelism.datasets.digits import Digits
 from data_parallelism.datasets.fashion_mnist import FashionMnist
 from data_parallelism.datasets.from_function import FunctionDataset, as_dataset
+from data_parallelism.datasets.imagenet import Imagenet, ImagenetHalfClasses, ImagenetHalfImages
 from data_parallelism.datasets.mnist import Mnist
+from data_parallelism.datasets.open_images import OpenImagesV4
 from data_parallelism.errors import UserError
 
 DATASETS: dict[str, type[Dataset]] = {
     "digits": Digits,
     "fashion_mnist": FashionMnist,
+    "imagenet": Imagenet,
+    "imagenet_half_classes": ImagenetHalfClasses,
+    "imagenet_half_images": ImagenetHalfImages,
     "mnist": Mnist,
+    "open_images_v4": OpenImagesV4,
 }
 
 __all__ = [
@@ -25,7 +31,11 @@ __all__ = [
     "Digits",
     "FashionMnist",
     "FunctionDataset",
+    "Imagenet",
+    "ImagenetHalfClasses",
+    "ImagenetHalfImages",
     "Mnist",
+    "OpenImagesV4",
     "as_dataset",
     "named",
 ]

@@ -8,9 +8,10 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from data_parallelism.datasets import base, crops, shards
-from data_parallelism.datasets.shards import Shard
-from data_parallelism.datasets.streamed import StreamedDataset
+from data_parallelism.datasets import base, crops
+from data_parallelism.datasets.kept import write_kept
+from data_parallelism.datasets.streamed import StreamedDataset, read_errors
+from data_parallelism.datasets.tfds_records import sliced
 from data_parallelism.datasets.window_order import FilePart
 from data_parallelism.errors import UserError
 
@@ -27,14 +28,14 @@ class StreamedImages(StreamedDataset):
     evaluation the smaller side gets the smallest length, and the square is in the middle. The mean
     colour of ImageNet is subtracted.
 
-    Sizes are those of the records. Before these are there they are the published ones.
+    Sizes are those of the records, or the published ones until there are any.
 
     Args:
         data_dir: the TFDS data folder; by default `TFDS_DATA_DIR`, else `~/tensorflow_datasets`.
         image_size: pixels along the square that the model sees.
         resize_range: the smallest and the largest length of the smaller side.
 
-    To add one, give the facts, `shards`, `ranges`, `make`, `label_features` and `label`.
+    To add one, give the facts, `files`, `ranges`, `make`, `label_features` and `label`.
     """
 
     data_dir: str | None = None
@@ -65,15 +66,19 @@ class StreamedImages(StreamedDataset):
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """Examples in each split: of the records where they are there, else as published."""
+        """Examples in each split of the data that are here, else of the published set."""
+        return self.present_sizes() or self.published_sizes
+
+    def present_sizes(self) -> Mapping[str, int] | None:
+        """Examples in each split of the data that are here, or None if there are none."""
         try:
             return _sizes(self)
         except FileNotFoundError:
-            return self.published_sizes
+            return None
 
     @abc.abstractmethod
-    def shards(self) -> Mapping[str, Sequence[Shard]]:
-        """The files of each split of the records.
+    def files(self) -> Mapping[str, Sequence[FilePart]]:
+        """The whole files of each split of the records.
 
         Raises:
             FileNotFoundError: something is missing that `make` would make.
@@ -81,15 +86,22 @@ class StreamedImages(StreamedDataset):
 
     @abc.abstractmethod
     def ranges(self, counts: Mapping[str, int]) -> Mapping[str, tuple[str, int, int]]:
-        """Which records a split is made of: a split of the records, the first, and the end.
+        """Which records a split is made of: of which split of theirs, the first, and the end.
 
         Args:
-            counts: records in each split of theirs, kept or not.
+            counts: records in each split of theirs, those that are left out included.
         """
 
     @abc.abstractmethod
     def make(self, tell: base.Progress) -> None:
-        """Makes what `shards` needs; see `prepare`."""
+        """Makes what `files` needs.
+
+        Args:
+            tell: is told in a line what is being done.
+
+        Raises:
+            UserError: if the data cannot be had, in a line that says how to get it.
+        """
 
     @abc.abstractmethod
     def label_features(self) -> dict[str, Any]:
@@ -129,19 +141,19 @@ class StreamedImages(StreamedDataset):
         return tf.cast(inputs, tf.float32) - tf.constant(self.means)
 
     def prepare(self, progress: base.Progress | None = None) -> None:
-        """Makes what is missing, and tells of each split that has not the published size."""
+        """Makes what is missing, and tells if sizes are not the published ones."""
         tell = (lambda line: progress(f"{self.name}: {line}")) if progress else (lambda _: None)
         try:
             _parts(self)
         except FileNotFoundError:
             self.make(tell)
-        for split, size in self.sizes.items():
-            if size != self.published_sizes[split]:
-                tell(f"{size:,} examples in {split}, published {self.published_sizes[split]:,}")
+        if dict(self.sizes) != dict(self.published_sizes):
+            wanted = ", ".join(f"{n:,} {split}" for split, n in self.published_sizes.items())
+            tell(f"not the published set, which has {wanted} examples")
         super().prepare(progress)
 
     def describe(self) -> dict[str, Any]:
-        """The facts a record keeps; with the published sizes, which those here may differ from."""
+        """The facts a record keeps; the published sizes may be others."""
         return {
             **super().describe(),
             "offset": [-mean for mean in self.means],
@@ -149,17 +161,18 @@ class StreamedImages(StreamedDataset):
             "published_sizes": dict(self.published_sizes),
         }
 
-    def find_kept(
+    def look_for_kept(
         self, file: Any, paths: Mapping[str, Sequence[str]], tell: base.Progress
-    ) -> dict[str, tuple[Shard, ...]]:
-        """Reads all labels and notes in a file which records have one; see `shards.find_kept`."""
+    ) -> None:
+        """Reads all labels and notes in a file which records have one; see `kept.write_kept`."""
         import tensorflow as tf
 
         def is_kept(serialized: tf.Tensor) -> tf.Tensor:
             example = tf.io.parse_single_example(serialized, self.label_features())
             return self.has_label(self.label(example))
 
-        return shards.find_kept(file, paths, is_kept, tell)
+        with read_errors(self):
+            write_kept(file, paths, is_kept, tell)
 
     def has_label(self, label: tf.Tensor) -> tf.Tensor:
         """Whether a label is of this data set: a class of 0 or above, or one class at least."""
@@ -170,20 +183,13 @@ class StreamedImages(StreamedDataset):
 
 @functools.lru_cache(maxsize=16)
 def _parts(dataset: StreamedImages) -> dict[str, list[FilePart]]:
-    found = dataset.shards()
-    counts = {name: sum(len(shard.kept) for shard in files) for name, files in found.items()}
+    files = dataset.files()
+    counts = {name: sum(part.count for part in parts) for name, parts in files.items()}
     ranges = dataset.ranges(counts)
-    missing = {name for name, _, _ in ranges.values()} - set(found)
-    if missing:
-        raise UserError(
-            f"data set {dataset.name}: expected records of {', '.join(sorted(missing))} too, "
-            f"got those of {', '.join(sorted(found))}"
-        )
-    return {
-        split: shards.parts(found[name], begin, end) for split, (name, begin, end) in ranges.items()
-    }
+    return {split: sliced(files[name], first, end) for split, (name, first, end) in ranges.items()}
 
 
 @functools.lru_cache(maxsize=16)
 def _sizes(dataset: StreamedImages) -> dict[str, int]:
     return {split: sum(part.size for part in parts) for split, parts in _parts(dataset).items()}
+
