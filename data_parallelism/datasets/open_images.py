@@ -98,7 +98,7 @@ class OpenImagesV4(StreamedImages):
         """Lets TFDS download and make its records, and reads the labels."""
         folder = data_folder(self.data_dir)
         if not self.train_files and not are_there(self._records()):
-            tell(f"downloading 565 GB and making records of them in {self._records()}")
+            tell(f"downloading 607 GB and making records of them in {self._records()}")
             download_and_prepare(f"{BUILDER}/{self.config}:{VERSION}", folder, URL, self.name)
         paths = self._paths()
         self.look_for_kept(self._kept_file(paths), paths, tell)
