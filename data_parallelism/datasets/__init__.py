@@ -6,26 +6,34 @@ import dataclasses
 from typing import Any
 
 from data_parallelism.datasets.base import Arrays, Dataset
+from data_parallelism.datasets.common_crawl import CommonCrawl
 from data_parallelism.datasets.digits import Digits
 from data_parallelism.datasets.fashion_mnist import FashionMnist
 from data_parallelism.datasets.from_function import FunctionDataset, as_dataset
+from data_parallelism.datasets.lm1b import Lm1b
 from data_parallelism.datasets.mnist import Mnist
+from data_parallelism.datasets.streamed import StreamedDataset
 from data_parallelism.errors import UserError
 
 DATASETS: dict[str, type[Dataset]] = {
+    "common_crawl": CommonCrawl,
     "digits": Digits,
     "fashion_mnist": FashionMnist,
+    "lm1b": Lm1b,
     "mnist": Mnist,
 }
 
 __all__ = [
     "DATASETS",
     "Arrays",
+    "CommonCrawl",
     "Dataset",
     "Digits",
     "FashionMnist",
     "FunctionDataset",
+    "Lm1b",
     "Mnist",
+    "StreamedDataset",
     "as_dataset",
     "named",
 ]

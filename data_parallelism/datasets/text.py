@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from data_parallelism.datasets import base, streamed, vocabulary
 from data_parallelism.datasets.streamed import StreamedDataset
 from data_parallelism.datasets.tfds_records import data_folder
+from data_parallelism.datasets.vocabulary import UNKNOWN
 from data_parallelism.datasets.window_order import WindowOrder
+from data_parallelism.errors import UserError
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -49,6 +51,15 @@ class TextDataset(StreamedDataset):
     unit_size: ClassVar[int] = 8_192
     input_dtype: ClassVar[str] = "int32"
     targets: ClassVar[str] = "tokens"
+
+    def __post_init__(self) -> None:
+        for field, least in (("vocabulary_size", UNKNOWN + 2), ("length", 1)):
+            value = getattr(self, field)
+            if not isinstance(value, int) or value < least:
+                raise UserError(
+                    f"{type(self).__name__}.{field}: expected a whole number >= {least}, "
+                    f"got {value!r}"
+                )
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -159,3 +170,10 @@ def _padded_to_a_bucket(labels: tf.Tensor) -> tf.Tensor:
     lengths = SHORTEST * 2 ** tf.range(20)
     length = tf.reduce_min(tf.boolean_mask(lengths, lengths >= longest))
     return tf.pad(labels, [[0, 0], [0, length - longest]])
+
+
+def text_feature(records: tf.Tensor) -> tf.Tensor:
+    """The feature `text` of serialized `tf.train.Example`s, both string `[any]`."""
+    import tensorflow as tf
+
+    return tf.io.parse_example(records, {"text": tf.io.FixedLenFeature([], tf.string)})["text"]
