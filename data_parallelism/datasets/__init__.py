@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from data_parallelism.datasets.base import Arrays, Dataset
+from data_parallelism.datasets.base import ArrayDataset, Arrays, Dataset
 from data_parallelism.datasets.common_crawl import CommonCrawl
 from data_parallelism.datasets.digits import Digits
 from data_parallelism.datasets.fashion_mnist import FashionMnist
@@ -25,6 +25,7 @@ DATASETS: dict[str, type[Dataset]] = {
 
 __all__ = [
     "DATASETS",
+    "ArrayDataset",
     "Arrays",
     "CommonCrawl",
     "Dataset",

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from data_parallelism.datasets import base
@@ -71,10 +71,6 @@ class StreamedDataset(base.Dataset):
             Input of `input_shape` and label.
         """
         raise NotImplementedError
-
-    def load(self) -> Mapping[str, base.Arrays]:
-        """Refused: such a set does not fit in memory."""
-        raise UserError(f"data set {self.name}: is streamed, and has no arrays")
 
     def prepare(self, progress: base.Progress | None = None) -> None:
         """Finds the files of every split and compares their sizes with the facts.
@@ -157,10 +153,7 @@ class StreamedDataset(base.Dataset):
         Raises:
             UserError: if there is no such split, or the data cannot be had.
         """
-        if split not in self.sizes:
-            raise UserError(
-                f"data set {self.name}: expected a split of {', '.join(self.sizes)}, got {split!r}"
-            )
+        self.check_split(split)
         windows = functools.partial(self._eval_windows, split, self.units(split))
         chunks = self.chunks(windows, ("evaluation",))
         batches = self.decode_batches(chunks, [batch_size], is_training=False)
@@ -217,8 +210,5 @@ def _units(dataset: StreamedDataset, split: str) -> Units:
     size = sum(part.size for part in parts)
     if size != dataset.sizes[split] or not size:
         wanted = dataset.sizes[split] or "one or more"
-        raise UserError(
-            f"data set {dataset.name}, {split}: expected {wanted} examples, got {size}"
-        )
+        raise UserError(f"data set {dataset.name}, {split}: expected {wanted} examples, got {size}")
     return Units(parts, dataset.unit_size)
-

@@ -49,8 +49,8 @@ class TextDataset(StreamedDataset):
     sample_size: ClassVar[int] = 500_000  # texts that the vocabulary is trained on
     window_size: ClassVar[int] = 131_072
     unit_size: ClassVar[int] = 8_192
-    input_dtype: ClassVar[str] = "int32"
-    targets: ClassVar[str] = "tokens"
+    input_dtype = "int32"
+    targets = base.TOKENS
 
     def __post_init__(self) -> None:
         for field, least in (("vocabulary_size", UNKNOWN + 2), ("length", 1)):
@@ -75,6 +75,10 @@ class TextDataset(StreamedDataset):
     def sizes(self) -> Mapping[str, int]:
         """Examples in each split of the data that are here, else of the published set."""
         return self.present_sizes() or self.published_sizes
+
+    def is_here(self) -> bool:
+        """See `Dataset.is_here`."""
+        return self.present_sizes() is not None
 
     @abc.abstractmethod
     def present_sizes(self) -> Mapping[str, int] | None:
