@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from data_parallelism import config as config_module
-from data_parallelism.cadence import measurement_steps
 from data_parallelism.errors import NO_SPACE, UserError
 from data_parallelism.folders import check_folder
 from data_parallelism.records import store
@@ -20,12 +19,6 @@ if TYPE_CHECKING:
     from data_parallelism.study import Study
 
 GO_ON = "the same command goes on from there"
-
-
-def list_configs() -> int:
-    """Prints the names of the shipped configs."""
-    print("\n".join(config_module.shipped_configs()))
-    return 0
 
 
 def build_workload(
@@ -50,18 +43,6 @@ def build_workload(
     }
     bindings = [f"Workload.{n} = {v!r}" for n, v in overrides.items() if v is not None]
     return config_module.load_workload(gin_files, [*gin_params, *bindings], imports)
-
-
-def print_plan(workload: Workload, config: str) -> int:
-    """Prints the studies that would be run, with their budgets, and the operative config."""
-    print(f"{workload.name}: goal {_goal_text(workload)}, stop rule {workload.stop_rule}")
-    print(f"{'batch size':>10} {'trials':>7} {'step budget':>12} {'measurements':>13}")
-    for batch_size in workload.batch_sizes:
-        steps = workload.budget.train_steps(batch_size)
-        count = len(measurement_steps(steps, workload.measurement_ratio))
-        print(f"{batch_size:>10} {workload.num_trials:>7} {steps:>12} {count:>13}")
-    print(f"\n{config.strip()}")
-    return 0
 
 
 def print_status(records_dir: str) -> int:
@@ -200,8 +181,3 @@ def _numbers(texts: Sequence[str]) -> tuple[int, ...]:
         raise UserError(
             f"--batch_sizes: expected whole numbers such as 8,32, got {','.join(texts)!r}"
         ) from None
-
-
-def _goal_text(workload: Workload) -> str:
-    goal = workload.goal
-    return f"{goal.metric} {'<' if goal.direction == 'minimize' else '>'} {goal.threshold:g}"

@@ -19,6 +19,7 @@ class Plan:
         platform: device, precision, thread count, instruction set and versions: on these the last
             bits of a result depend.
         micro_batch_size: examples of a trial in memory at a time; None for the whole batch.
+        step_bytes: about what a training step takes in the memory of a device.
     """
 
     estimator: str
@@ -27,3 +28,4 @@ class Plan:
     group_bytes: int
     platform: Mapping[str, Any]
     micro_batch_size: int | None = None
+    step_bytes: int = 0

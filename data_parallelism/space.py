@@ -11,7 +11,7 @@ from etils import epath
 from data_parallelism.cadence import measurement_steps
 from data_parallelism.checkpoints import KEPT
 from data_parallelism.errors import UserError
-from data_parallelism.losses import LOSSES
+from data_parallelism.metrics import METRICS
 from data_parallelism.plan import Plan
 from data_parallelism.records import store
 from data_parallelism.workload import SPLITS, Workload
@@ -31,7 +31,7 @@ def estimated_bytes(workload: Workload, batch_size: int, plan: Plan) -> int:
         plan: how its groups are run.
     """
     steps = workload.budget.train_steps(batch_size)
-    num_columns = len(SPLITS) * len(LOSSES[workload.loss].metrics)
+    num_columns = len(SPLITS) * len(METRICS[workload.loss])
     num_measurements = len(measurement_steps(steps, workload.measurement_ratio))
     trial = TRIAL_OVERHEAD + num_measurements * (8 + 4 * num_columns)
     num_groups = min(plan.max_open_groups, math.ceil(workload.num_trials / plan.width))

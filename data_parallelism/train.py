@@ -43,16 +43,16 @@ _SHARD = flags.DEFINE_string(
     "shard", None, "Run part i of n, as i/n; other hosts run the others in the same folder."
 )
 _STATUS = flags.DEFINE_string("status", None, "Print how far the studies in a folder are and exit.")
-_LIST = flags.DEFINE_bool("list", False, "List the shipped configs and exit.")
+_LIST = flags.DEFINE_bool("list", False, "List the shipped workloads and exit.")
 _DRY_RUN = flags.DEFINE_bool("dry_run", False, "Print what would be run and exit.")
 
 
 def main(argv: Sequence[str]) -> int:
     """Parses, builds, runs; returns the exit code."""
-    from data_parallelism import commands
+    from data_parallelism import commands, listing
 
     if _LIST.value:
-        return commands.list_configs()
+        return listing.list_configs()
     if _STATUS.value is not None:
         return commands.print_status(_STATUS.value)
     workload, config = commands.build_workload(
@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
         stop_rule=_STOP_RULE.value,
     )
     if _DRY_RUN.value:
-        return commands.print_plan(workload, config)
+        return listing.print_plan(workload, config, _SEED.value)
     return commands.train(
         workload,
         _RECORDS_DIR.value,

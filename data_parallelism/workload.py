@@ -16,6 +16,7 @@ import numpy as np
 from data_parallelism.datasets import FunctionDataset, as_dataset
 from data_parallelism.errors import UserError
 from data_parallelism.losses import LOSSES
+from data_parallelism.metrics import METRICS
 from data_parallelism.optimizers import OPTIMIZERS
 from data_parallelism.schedules import SCHEDULES
 from data_parallelism.search import MAX_POINTS, SearchSpace, is_number
@@ -28,6 +29,8 @@ STOP_RULES = (BUDGET, RACE)
 AUTO, VECTORIZED, REPLICATED = "auto", "vectorized", "replicated"
 ESTIMATORS = (AUTO, VECTORIZED, REPLICATED)
 SPLITS = ("train", "val", "test")
+# Of every workload, where it is searched: half of it times the squares of all kernels is a penalty.
+WEIGHT_DECAY = "weight_decay"
 # Steps are counted in int32 on the device.
 MAX_STEPS = 2**31 - 1
 
@@ -255,7 +258,7 @@ class Workload:
             *OPTIMIZERS[self.optimizer].metaparameters,
             *SCHEDULES[self.schedule].metaparameters,
         }
-        return required, set(LOSSES[self.loss].metaparameters)
+        return required, {*LOSSES[self.loss].metaparameters, WEIGHT_DECAY}
 
     def _problems(self) -> Iterator[str]:
         yield from self._wrong_kinds()
@@ -265,7 +268,14 @@ class Workload:
         if self.goal.split not in self.dataset.sizes:
             splits = _listed(self.dataset.sizes)
             yield f"goal: expected a metric of {splits}, got {self.goal.metric!r}"
-        metrics = LOSSES[self.loss].metrics
+        targets, wanted = LOSSES[self.loss].targets, self.dataset.targets
+        if targets != wanted:
+            fitting = _listed(name for name, loss in LOSSES.items() if loss.targets == wanted)
+            yield (
+                f"loss: expected {fitting}, as labels of {self.dataset.name} are {wanted}, "
+                f"got {self.loss!r}"
+            )
+        metrics = METRICS[self.loss]
         if self.goal.metric.partition("/")[2] not in metrics:
             yield (
                 f"goal: expected one of the metrics {_listed(metrics)} that go with "

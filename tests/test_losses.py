@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_parallelism.losses import LOSSES, softmax_cross_entropy
+from data_parallelism.losses import (
+    LOSSES,
+    num_tokens,
+    sigmoid_cross_entropy,
+    softmax_cross_entropy,
+    token_cross_entropy,
+)
 from data_parallelism.metrics import METRICS
 
 BATCH, CLASSES = 64, 10
@@ -102,15 +108,59 @@ def test_loss_is_float32_for_logits_of_any_precision(dtype, logits, labels):
     assert loss.dtype == tf.float32 and loss.shape == [BATCH]
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_one_value_per_example_whatever_the_batch(name, logits, labels):
-    x = tf.constant(logits, tf.float32)
-    whole = LOSSES[name].per_example(x, labels, {})
-    parts = [LOSSES[name].per_example(x[i : i + 1], labels[i : i + 1], {}) for i in range(BATCH)]
-    np.testing.assert_allclose(whole, np.concatenate(parts), rtol=1e-6, atol=1e-7)
+def examples_of(targets):
+    """Logits and labels of five examples."""
+    rng = np.random.default_rng(3)
+    shape = (BATCH, 7, CLASSES) if targets == "tokens" else (BATCH, CLASSES)
+    labels = {
+        "class": rng.integers(0, CLASSES, BATCH),
+        "classes": rng.integers(0, 2, (BATCH, CLASSES)).astype("uint8"),
+        "tokens": rng.integers(1, CLASSES, (BATCH, 7)) * (np.arange(7) < [[7], [1], [3], [6], [2]]),
+    }
+    return rng.normal(0, 2, shape).astype("float32"), labels[targets]
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_its_metrics_exist(name):
-    assert LOSSES[name].metrics
-    assert set(LOSSES[name].metrics) <= set(METRICS)
+def test_one_value_per_example_whatever_the_batch(name):
+    loss = LOSSES[name]
+    x, labels = examples_of(loss.targets)
+    ones = [slice(i, i + 1) for i in range(BATCH)]
+    losses, weights = loss.per_example(x, labels, {}), loss.weights(labels)
+    for whole in (losses, weights):
+        assert whole.dtype == tf.float32 and whole.shape == [BATCH]
+    parts = np.concatenate([loss.per_example(x[one], labels[one], {}) for one in ones])
+    np.testing.assert_allclose(losses, parts, rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(weights, [loss.weights(labels[one])[0] for one in ones])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_it_has_metrics(name):
+    assert "cross_entropy_error" in METRICS[name]
+
+
+def test_sigmoid_cross_entropy_against_numpy():
+    x, labels = examples_of("classes")
+    p = 1 / (1 + np.exp(-x.astype("float64")))
+    wanted = -(labels * np.log(p) + (1 - labels) * np.log(1 - p)).sum(axis=1)
+    np.testing.assert_allclose(sigmoid_cross_entropy(x, labels, {}), wanted, rtol=1e-5)
+
+
+def test_token_cross_entropy_against_numpy():
+    """Token by token; what stands at padding does not matter."""
+    x, labels = examples_of("tokens")
+    wanted, counts = [], []
+    for logits, ids in zip(x, labels, strict=True):
+        kept = [i for i, token in enumerate(ids) if token != 0]
+        wanted.append(-sum(np.log(probabilities(logits[i : i + 1])[0, ids[i]]) for i in kept))
+        counts.append(len(kept))
+    assert counts == [7, 1, 3, 6, 2]
+    np.testing.assert_allclose(token_cross_entropy(x, labels, {}), wanted, rtol=1e-5)
+    np.testing.assert_array_equal(num_tokens(labels), counts)
+    x[labels == 0] = np.nan
+    assert np.isfinite(token_cross_entropy(x, labels, {})).all()
+
+
+def test_a_guess_costs_the_log_of_the_number_of_tokens_per_token():
+    _, labels = examples_of("tokens")
+    losses = token_cross_entropy(tf.zeros([BATCH, 7, CLASSES]), labels, {})
+    np.testing.assert_allclose(losses, np.log(CLASSES) * num_tokens(labels), rtol=1e-6)

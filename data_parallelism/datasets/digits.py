@@ -11,7 +11,7 @@ from data_parallelism.datasets import base
 
 
 @dataclasses.dataclass(frozen=True)
-class Digits(base.Dataset):
+class Digits(base.ArrayDataset):
     """1,437 training, 180 validation and 180 test images of digits, 8 x 8, as 64 values in [0, 1].
 
     Needs no download, so it is the data set of the quick study. Which example is in which split

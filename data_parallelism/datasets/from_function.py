@@ -20,7 +20,7 @@ MAX_LABEL = 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True)
-class FunctionDataset(base.Dataset):
+class FunctionDataset(base.ArrayDataset):
     """The splits that a function returns, checked and held in memory.
 
     Args:

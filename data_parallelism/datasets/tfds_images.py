@@ -21,7 +21,7 @@ Decoded = dict[str, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
-class TfdsImages(base.Dataset):
+class TfdsImages(base.ArrayDataset):
     """Images of one size whose TFDS builder gives `train` and `test`; validation is cut from train.
 
     Validation examples are the last of a fixed shuffle of the training split. The shuffle starts
@@ -58,6 +58,10 @@ class TfdsImages(base.Dataset):
         """Takes the mean to zero."""
         return -self.mean / self.deviation
 
+    def is_here(self) -> bool:
+        """See `Dataset.is_here`."""
+        return self._file().exists() or (self._records() / "dataset_info.json").exists()
+
     def prepare(self, progress: base.Progress | None = None) -> None:
         """Downloads, verifies and decodes the data where that has not been done."""
         if not self._file().exists():
@@ -83,7 +87,7 @@ class TfdsImages(base.Dataset):
     def _decode(self) -> Decoded:
         """Reads the TFDS records, made first if need be, and keeps what they hold in one file."""
         folder, name = self._folder(), f"{self.name}:{self.version}"
-        records = folder / self.name / self.version
+        records = self._records()
         if not (records / "dataset_info.json").exists():
             download_and_prepare(name, folder, self.url)
         decoded = _from_tfds(name, folder)
@@ -97,6 +101,9 @@ class TfdsImages(base.Dataset):
 
     def _folder(self) -> Any:
         return data_folder(self.data_dir)
+
+    def _records(self) -> Any:
+        return self._folder() / self.name / self.version
 
     def _file(self) -> Any:
         return self._folder() / self.name / f"decoded-{self.version}.npz"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from data_parallelism import seeds
-from data_parallelism.data_order import DataOrder
 from data_parallelism.errors import UserError
+from data_parallelism.estimators.evaluation import Batch, eval_batches, metric_values
 from data_parallelism.estimators.step import Step
 from data_parallelism.groups import TrialPoint
 from data_parallelism.models.initialization import InitialWeights
@@ -69,10 +69,7 @@ class Estimator(abc.ABC):
         self.step = Step(workload, initial_weights.model)
         self.seed = seed
         self._initial_weights = initial_weights
-        train = workload.dataset.split("train")
-        self.inputs = tf.constant(train.inputs)
-        self.labels = tf.constant(train.labels)
-        self._eval_batches: dict[str, EvalBatches] = {}
+        self._eval_batches: dict[str, Iterable[Batch]] = {}
 
     @abc.abstractmethod
     def start(
@@ -95,21 +92,15 @@ class Estimator(abc.ABC):
             weights=weights,
             state=[variables[slot] for slot in self.step.state_slots],
             dropout_key=seeds.fold32("dropout", *key),
-            order=DataOrder(len(self.labels), batch_size, key),
+            order_key=key,
         )
 
-    def eval_batches(self, split: str) -> EvalBatches:
-        """A split in padded batches; of train, a fixed sample as large as val."""
+    def measured(self, split: str, sums: Callable[..., Any]) -> dict[str, np.ndarray]:
+        """Every metric on a split; see `evaluation.metric_values`."""
         if split not in self._eval_batches:
-            arrays = self.workload.dataset.split(split)
-            inputs, labels = arrays.inputs, arrays.labels
-            if split == "train":
-                count = min(len(labels), self.workload.dataset.sizes["val"])
-                sample = seeds.permutation(len(labels), "order", "train sample")[:count]
-                inputs, labels = inputs[sample], labels[sample]
-            batch_size = min(self.eval_batch_size, max(self.workload.dataset.sizes.values()))
-            self._eval_batches[split] = EvalBatches(inputs, labels, batch_size)
-        return self._eval_batches[split]
+            dataset = self.workload.dataset
+            self._eval_batches[split] = eval_batches(dataset, split, self.eval_batch_size)
+        return metric_values(self.step.metrics, self._eval_batches[split], sums)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,48 +111,13 @@ class TrialSeeds:
         weights: initial values of the trainable variables.
         state: initial values of the variables at `Step.state_slots`.
         dropout_key: 32 bits.
-        order: of the training examples.
+        order_key: what the order of the training examples depends on.
     """
 
     weights: list[np.ndarray]
     state: list[np.ndarray]
     dropout_key: int
-    order: DataOrder
-
-
-class EvalBatches:
-    """A split as batches of one shape; the last one is padded and masked.
-
-    Args:
-        inputs: `[examples, ...]`.
-        labels: `[examples]`.
-        batch_size: of every batch.
-    """
-
-    def __init__(self, inputs: np.ndarray, labels: np.ndarray, batch_size: int) -> None:
-        self.num_examples = len(labels)
-        self.batches = []
-        for start in range(0, len(labels), batch_size):
-            rows = slice(start, start + batch_size)
-            missing = batch_size - len(labels[rows])
-            mask = np.pad(np.ones(batch_size - missing, np.float32), (0, missing))
-            padded = [_padded(a[rows], missing) for a in (inputs, labels)]
-            self.batches.append(tuple(tf.constant(a) for a in (*padded, mask)))
-
-    def means(self, sums: Any) -> dict[str, np.ndarray]:
-        """Metric means over the split.
-
-        Args:
-            sums: `sums(inputs, labels, mask)` gives metric name to sums, for one batch.
-
-        Returns:
-            Metric name to float32, of the shape of one sum.
-        """
-        totals: dict[str, Any] = {}
-        for part in [sums(*batch) for batch in self.batches]:
-            for name, value in part.items():
-                totals[name] = totals.get(name, 0.0) + value.numpy().astype(np.float64)
-        return {n: np.asarray(t / self.num_examples, np.float32) for n, t in totals.items()}
+    order_key: tuple[int, ...]
 
 
 def check_state(state: Sequence[np.ndarray], expected: Sequence[Any]) -> None:
@@ -173,7 +129,3 @@ def check_state(state: Sequence[np.ndarray], expected: Sequence[Any]) -> None:
             f"checkpoint: expected the state of this model, {len(wanted)} arrays, got "
             f"{len(got)} of which some have other shapes: has the model's code changed?"
         )
-
-
-def _padded(array: np.ndarray, missing: int) -> np.ndarray:
-    return np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))

@@ -33,12 +33,14 @@ def check_model(model: keras.Model, dataset: Dataset) -> None:
         return model.stateless_call(trainable, others, x, training=True)[0]
 
     specs = (_specs(model.trainable_variables), _specs(model.non_trainable_variables))
-    examples = tf.TensorSpec([2, *dataset.input_shape], tf.float32)
+    examples = tf.TensorSpec([2, *dataset.input_shape], dataset.input_dtype)
     with users_code(where):
         program = tf.function(forward, autograph=False).get_concrete_function(*specs, examples)
     outputs = tf.nest.flatten(program.structured_outputs)
     shapes = [getattr(output, "shape", None) for output in outputs]
-    wanted = [2, dataset.num_classes]
+    # The logits of a text are as long as the text.
+    lengths = iter(dataset.input_shape)
+    wanted = [2, *(next(lengths) if size is None else size for size in dataset.output_shape)]
     if len(shapes) != 1 or shapes[0] is None or not shapes[0].is_compatible_with(wanted):
         got = ", ".join(map(str, shapes)) or "none"
         raise UserError(f"{where}: expected logits of shape {wanted} for two examples, got {got}")

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from data_parallelism.estimators.base import Estimator, Training, check_state
+from data_parallelism.estimators.examples import training_examples
 from data_parallelism.groups import TrialPoint
 from data_parallelism.models.initialization import InitialWeights
 from data_parallelism.workload import Workload
@@ -32,6 +33,7 @@ class Replicated(Estimator):
 
     def __init__(self, workload: Workload, initial_weights: InitialWeights, seed: int) -> None:
         super().__init__(workload, initial_weights, seed)
+        self.examples = training_examples(workload.dataset)
         variables = initial_weights.model.trainable_variables
         num_slots = self.step.optimizer.num_slots
         self._weights = [tf.Variable(tf.zeros(v.shape, v.dtype)) for v in variables]
@@ -78,7 +80,7 @@ class Replicated(Estimator):
         key = batch_size, micro_batch_size
         if key not in self._programs:
             self._programs[key] = tf.function(
-                functools.partial(self._train_chunk, micro_batch_size),
+                functools.partial(self._train_chunk, batch_size, micro_batch_size),
                 autograph=False,
                 input_signature=self._signature(batch_size, arguments[0]),
             )
@@ -88,65 +90,55 @@ class Replicated(Estimator):
         return (
             dict.fromkeys(metaparameters, tf.TensorSpec([], tf.float32)),
             tf.TensorSpec([], tf.uint32),
-            tf.TensorSpec([None, batch_size], tf.int32),
+            self.examples.data_spec(batch_size),
+            tf.TensorSpec([], tf.int32),
             tf.TensorSpec([], tf.int32),
         )
 
     def _train_chunk(
         self,
+        batch_size: int,
         micro_batch_size: int | None,
         metaparameters: Any,
         key: tf.Tensor,
-        indices: tf.Tensor,
+        data: Any,
         first: tf.Tensor,
+        count: tf.Tensor,
     ) -> tf.Tensor:
-        """As many steps from `first` on as there are rows in `indices`, `[steps, batch]`."""
-        count = tf.shape(indices)[0]
+        """Steps `first` to `first + count - 1`, on data of `TrainingExamples`."""
 
         def body(t: tf.Tensor, losses: Any) -> Any:
-            loss = self._one_step(micro_batch_size, metaparameters, key, indices[t], first + t)
+            gradients, state, loss = self.step.gradients(
+                [tf.identity(w) for w in self._weights],
+                [tf.identity(s) for s in self._state],
+                self.examples.of_step(data, t),
+                metaparameters,
+                key=key,
+                step=first + t,
+                batch_size=batch_size,
+                micro_batch_size=micro_batch_size,
+            )
+            self._update(gradients, state, self.step.metaparameters_at(first + t, metaparameters))
             return t + 1, losses.write(t, loss)
 
         losses = tf.TensorArray(tf.float32, size=count)
         return tf.while_loop(lambda t, _: t < count, body, (tf.constant(0), losses))[1].stack()
 
-    def _one_step(
-        self,
-        micro_batch_size: int | None,
-        metaparameters: Any,
-        key: tf.Tensor,
-        rows: tf.Tensor,
-        step: tf.Tensor,
-    ) -> tf.Tensor:
-        def examples(first: Any, count: int) -> tuple[tf.Tensor, tf.Tensor]:
-            part = tf.slice(rows, [first], [count])
-            return tf.gather(self.inputs, part), tf.gather(self.labels, part)
-
-        gradients, state, loss = self.step.gradients(
-            [tf.identity(w) for w in self._weights],
-            [tf.identity(s) for s in self._state],
-            examples,
-            metaparameters,
-            key=key,
-            step=step,
-            batch_size=rows.shape[0],
-            micro_batch_size=micro_batch_size,
-        )
-        now = self.step.metaparameters_at(step, metaparameters)
+    def _update(self, gradients: Any, state: Any, now: Mapping[str, Any]) -> None:
         for weight, gradient, slots in zip(self._weights, gradients, self._slots, strict=True):
             self.step.optimizer.assign(weight, gradient, slots, now)
         for variable, value in zip(self._state, state, strict=True):
             variable.assign(value)
-        return loss
 
     def _sums(self, inputs: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor) -> Any:
-        return self.step.metric_sums(
+        sums = self.step.metric_sums(
             [tf.identity(w) for w in self._weights],
             [tf.identity(s) for s in self._state],
             inputs,
             labels,
             mask,
         )
+        return {name: value[None] for name, value in sums.items()}
 
 
 class ReplicatedTraining(Training):
@@ -169,7 +161,9 @@ class ReplicatedTraining(Training):
         self._estimator = estimator
         self._sizes = batch_size, micro_batch_size
         drawn = estimator.trial_seeds(batch_size, trial)
-        self._order = drawn.order
+        self._examples = estimator.examples.of_trial(
+            batch_size, min(micro_batch_size or batch_size, batch_size), drawn.order_key
+        )
         self._key = tf.constant(drawn.dropout_key, tf.uint32)
         self._metaparameters = {
             name: tf.constant(value, tf.float32) for name, value in trial.parameters.items()
@@ -184,9 +178,13 @@ class ReplicatedTraining(Training):
         losses = []
         for first in range(start, start + steps, MAX_CHUNK_STEPS):
             count = min(MAX_CHUNK_STEPS, start + steps - first)
-            indices = self._order.indices(first, count)
             chunk = self._estimator.train_chunk(
-                *self._sizes, self._metaparameters, self._key, indices, tf.constant(first)
+                *self._sizes,
+                self._metaparameters,
+                self._key,
+                self._examples.data(first, count),
+                tf.constant(first),
+                tf.constant(count),
             )
             losses.append(chunk.numpy())
         return np.concatenate(losses)[:, None]
@@ -194,8 +192,7 @@ class ReplicatedTraining(Training):
     def measure(self, split: str) -> dict[str, np.ndarray]:
         """See `Training.measure`."""
         self._estimator.make_resident(self)
-        means = self._estimator.eval_batches(split).means(self._estimator.metric_sums)
-        return {name: mean[None] for name, mean in means.items()}
+        return self._estimator.measured(split, self._estimator.metric_sums)
 
     def state(self) -> list[np.ndarray]:
         """See `Training.state`."""

@@ -18,8 +18,9 @@ from data_parallelism.estimators.replicated import Replicated
 from data_parallelism.estimators.vectorized import Vectorized, why_not_vectorized
 from data_parallelism.group_run import run_group
 from data_parallelism.groups import Event, Group, OutOfMemory
+from data_parallelism.models.ghost_batch_norm import batch_multiple
 from data_parallelism.models.initialization import InitialWeights
-from data_parallelism.models.layers import dropout_slots, replace_keras_dropout
+from data_parallelism.models.layers import replace_keras_dropout
 from data_parallelism.optimizers import OPTIMIZERS
 from data_parallelism.plan import Plan
 from data_parallelism.runtime import platform_facts
@@ -46,7 +47,7 @@ class Session:
         dataset = workload.dataset
         self._initial_weights = InitialWeights(
             lambda: replace_keras_dropout(workload.model(dataset.input_shape, dataset.num_classes)),
-            num_classes=dataset.num_classes,
+            output_shape=dataset.output_shape,
         )
         self._estimators: dict[tuple[str, int], Estimator] = {}
 
@@ -58,12 +59,15 @@ class Session:
         """
         is_vectorized = self._is_vectorized
         width = self._width(batch_size) if is_vectorized else 1
+        micro_batch_size = self._micro_batch_size(batch_size)
+        part_bytes = (micro_batch_size or batch_size) * self._example_bytes
         return Plan(
             estimator=VECTORIZED if is_vectorized else REPLICATED,
             width=width,
             max_open_groups=max(1, MAX_OPEN_BYTES // (width * self._resident_bytes)),
-            micro_batch_size=self._micro_batch_size(batch_size),
+            micro_batch_size=micro_batch_size,
             group_bytes=width * self._resident_bytes,
+            step_bytes=width * (2 * self._resident_bytes + part_bytes),
             platform=platform_facts(),
         )
 
@@ -88,8 +92,9 @@ class Session:
     def _attempts(self, group: Group) -> Iterator[int | None]:
         yield group.micro_batch_size
         size = group.micro_batch_size or group.batch_size
-        if size > 1 and not self._has_state:
-            yield math.ceil(size / 2)
+        half = self._part_size(math.ceil(size / 2))
+        if half is not None and half < size:
+            yield half
 
     def estimator(self, name: str, width: int) -> Estimator:
         """The one estimator of a name and group width, made when it is first asked for."""
@@ -129,29 +134,32 @@ class Session:
     def _micro_batch_size(self, batch_size: int) -> int | None:
         """The workload's, or the largest of equal parts that fit into the memory limit."""
         size = self._workload.micro_batch_size
-        if size is None and not self._has_state:
+        if size is None:
             room = max(1, MAX_GROUP_BYTES - 2 * self._resident_bytes)
             num_parts = math.ceil(batch_size * self._example_bytes / room)
-            size = math.ceil(batch_size / num_parts)
-        if size is None or size >= batch_size:
+            size = self._part_size(math.ceil(batch_size / num_parts)) or batch_size
+        if size >= batch_size:
             return None
-        if self._has_state:
+        if self._part_size(size) != size:
+            multiple = batch_multiple(self._model)
+            wanted = "at least the batch size" if multiple is None else f"a multiple of {multiple}"
             raise UserError(
-                f"Workload.micro_batch_size: expected at least the batch size {batch_size} with a "
-                f"model whose layers have state, got {size}"
+                f"Workload.micro_batch_size: expected {wanted} with a model whose layers look at "
+                f"several examples, got {size} at batch size {batch_size}"
             )
         return size
 
-    @functools.cached_property
-    def _has_state(self) -> bool:
-        """Whether a step changes more than weights and slots, such as moving averages."""
-        model = self._model
-        return len(dropout_slots(model)) < len(model.non_trainable_variables)
+    def _part_size(self, size: int) -> int | None:
+        """The size nearest to one into which batches may be split; None if they may not be."""
+        multiple = batch_multiple(self._model)
+        return None if multiple is None else multiple * max(1, size // multiple)
 
     @functools.cached_property
     def _example_bytes(self) -> int:
         """What one example takes in training: activations, their gradients and the inputs."""
-        return 12 * sum(_num_outputs(layer) for layer in self._model.layers)
+        # Where a model takes texts of any length, examples are as long as the data set has them.
+        length = self._workload.dataset.input_shape[0]
+        return 12 * sum(_num_outputs(layer, length) for layer in self._model.layers)
 
     @property
     def _resident_bytes(self) -> int:
@@ -164,6 +172,6 @@ def _num_weights(model: keras.Model) -> int:
     return sum(math.prod(variable.shape) for variable in model.trainable_variables)
 
 
-def _num_outputs(layer: object) -> int:
+def _num_outputs(layer: object, length: int) -> int:
     shape = getattr(getattr(layer, "output", None), "shape", ())
-    return math.prod(size or 1 for size in shape[1:])
+    return math.prod(length if size is None else size for size in shape[1:])

@@ -16,11 +16,13 @@ from data_parallelism.metrics import METRICS
 from data_parallelism.models.layers import dropout_slots, dropout_state
 from data_parallelism.optimizers import OPTIMIZERS
 from data_parallelism.schedules import SCHEDULES
-from data_parallelism.workload import Workload
+from data_parallelism.workload import WEIGHT_DECAY, Workload
 
 Tensors = Sequence[tf.Tensor]
 Metaparameters = Mapping[str, tf.Tensor]
 Examples = Callable[[Any, int], tuple[tf.Tensor, tf.Tensor]]
+# Gradients, new state, loss and weight of some examples.
+_Sums = tuple[list[tf.Tensor], list[tf.Tensor], tf.Tensor, tf.Tensor]
 
 
 class Step:
@@ -35,6 +37,7 @@ class Step:
         self.model = model
         self.optimizer = OPTIMIZERS[workload.optimizer]
         self.loss = LOSSES[workload.loss]
+        self.metrics = METRICS[workload.loss]
         self._schedule = SCHEDULES[workload.schedule]
         self._preprocess = workload.dataset.preprocess
         dropout = dropout_slots(model)
@@ -58,73 +61,105 @@ class Step:
         batch_size: int,
         micro_batch_size: int | None = None,
     ) -> tuple[list[tf.Tensor], list[tf.Tensor], tf.Tensor]:
-        """Gradients of the mean loss over the global batch, plus the model's own penalties.
+        """Gradients of the mean loss over the global batch, plus the penalties on weights.
 
-        In micro-batches they are sums over all examples, divided once by the size of the batch. If
-        the last one would be smaller, it starts earlier: examples that were seen already then count
-        nothing.
+        In micro-batches they are summed over all examples, and divided once by the weight of the
+        whole batch. The last micro-batch has what is left.
 
         Args:
             weights: of the model's trainable variables.
             state: of the variables at `state_slots`.
-            examples: `examples(first, count)` gives inputs as stored, `[count, ...]`, and int32
-                labels of examples that follow each other in the batch.
+            examples: `examples(first, count)` gives inputs as stored, `[count, ...]`, and labels of
+                examples that follow each other in the batch; it is called for one part after the
+                other.
             metaparameters: scalars.
             key: uint32 scalar, the trial's key for dropout.
             step: int32 scalar, steps already done.
-            batch_size: examples of the global batch, by which sums are divided.
-            micro_batch_size: examples that are in memory at a time; None for the whole batch. A
-                model with state has to see its batch whole.
+            batch_size: examples of the global batch.
+            micro_batch_size: examples that are in memory at a time; None for the whole batch. With
+                layers that look at several examples, a multiple of how many these are.
 
         Returns:
             The gradients, the new state, and the loss as a scalar.
         """
 
-        def of_part(first: Any, count: int, is_new: tf.Tensor | None) -> Any:
+        def part(first: Any, count: int) -> _Sums:
             inputs, labels = examples(first, count)
             states = self._filled(state, key, step, first)
-            return self._summed(weights, states, inputs, labels, metaparameters, is_new, batch_size)
+            is_whole = count == batch_size
+            return self._sums(weights, states, inputs, labels, metaparameters, is_whole)
 
         micro = min(micro_batch_size or batch_size, batch_size)
         if micro == batch_size:
-            return of_part(0, batch_size, None)
+            return part(0, batch_size)[:3]
+        return self._of_parts(part, weights, state, batch_size, micro)
 
-        def body(start: tf.Tensor, gradients: Any, loss: tf.Tensor) -> Any:
-            first = tf.minimum(start, batch_size - micro)
-            more, _, more_loss = of_part(first, micro, first + tf.range(micro) >= start)
-            gradients = [a + tf.convert_to_tensor(b) for a, b in zip(gradients, more, strict=True)]
-            return start + micro, gradients, loss + more_loss
+    def _of_parts(
+        self,
+        part: Callable[[Any, int], _Sums],
+        weights: Tensors,
+        state: Tensors,
+        batch_size: int,
+        micro: int,
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor], tf.Tensor]:
+        """See `gradients`. States that a step changes are merged, weighted by examples."""
 
-        none = [tf.zeros_like(weight) for weight in weights]
-        _, gradients, loss = tf.while_loop(
-            lambda start, *_: start < batch_size, body, (tf.constant(0), none, tf.constant(0.0))
+        def added(start: Any, count: int, total: _Sums) -> _Sums:
+            gradients, states, loss, weight = part(start, count)
+            share = count / batch_size
+            return (
+                [a + tf.convert_to_tensor(b) for a, b in zip(total[0], gradients, strict=True)],
+                [a + _scaled(b, share) for a, b in zip(total[1], states, strict=True)],
+                total[2] + loss,
+                total[3] + weight,
+            )
+
+        whole = batch_size - batch_size % micro
+        none: _Sums = (
+            [tf.zeros_like(weight) for weight in weights],
+            [tf.zeros_like(value) for value in state],
+            tf.constant(0.0),
+            tf.constant(0.0),
         )
-        return gradients, list(state), loss
+        _, total = tf.while_loop(
+            lambda start, _: start < whole,
+            lambda start, total: (start + micro, added(start, micro, total)),
+            (tf.constant(0), none),
+        )
+        if whole < batch_size:
+            total = added(tf.constant(whole), batch_size - whole, total)
+        gradients, states, loss, weight = total
+        return [gradient / weight for gradient in gradients], states, loss / weight
 
-    def _summed(
+    def _sums(
         self,
         weights: Tensors,
         states: Tensors,
         inputs: tf.Tensor,
         labels: tf.Tensor,
         metaparameters: Metaparameters,
-        is_new: tf.Tensor | None,
-        batch_size: int,
-    ) -> tuple[list[tf.Tensor], list[tf.Tensor], tf.Tensor]:
-        """What the examples whose `is_new` is true, or all, add to gradients and loss."""
+        is_whole: bool,
+    ) -> _Sums:
+        """Gradients, state, loss and weight of some examples; means of them if they are all."""
+        weight = tf.reduce_sum(self.loss.weights(labels))
+        divisor, share = (weight, 1.0) if is_whole else (1.0, weight)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(weights)
             logits, values, penalties = self.model.stateless_call(
                 weights, states, self._preprocess(inputs), training=True, return_losses=True
             )
             losses = self.loss.per_example(logits, labels, metaparameters)
-            if is_new is not None:
-                losses = tf.where(is_new, losses, 0.0)
-                share = tf.reduce_mean(tf.cast(is_new, tf.float32)) * losses.shape[0] / batch_size
-                penalties = [share * penalty for penalty in penalties]
-            loss = tf.add_n([tf.reduce_sum(losses) / float(batch_size), *penalties])
+            penalties = [*penalties, *self._weight_decay(weights, metaparameters)]
+            loss = tf.add_n([tf.reduce_sum(losses) / divisor, *(share * p for p in penalties)])
         gradients = tape.gradient(loss, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        return gradients, [values[i] for i in self.state_slots], loss
+        return gradients, [values[i] for i in self.state_slots], loss, weight
+
+    def _weight_decay(self, weights: Tensors, metaparameters: Metaparameters) -> list[tf.Tensor]:
+        """The penalty on kernels, which are the variables of two axes or more."""
+        rate = metaparameters.get(WEIGHT_DECAY)
+        if rate is None:
+            return []
+        return [rate * tf.nn.l2_loss(weight) for weight in weights if weight.shape.rank > 1]
 
     def metaparameters_at(self, step: tf.Tensor, metaparameters: Metaparameters) -> Metaparameters:
         """The metaparameters of one step, with the learning rate as the schedule has it."""
@@ -139,23 +174,20 @@ class Step:
         labels: tf.Tensor,
         mask: tf.Tensor,
     ) -> dict[str, tf.Tensor]:
-        """Sums of each metric over the examples whose mask is 1.
+        """Sums of each metric over the examples whose mask is 1; see `metrics.Metric`.
 
         Args:
             weights: of the model's trainable variables.
             state: of the variables at `state_slots`.
             inputs: examples as stored, `[batch, ...]`.
-            labels: int32 `[batch]`.
+            labels: `[batch, ...]`.
             mask: float32 `[batch]`, 0 for padding.
         """
         zero = tf.zeros([], tf.uint32)
         logits, _ = self.model.stateless_call(
             weights, self._filled(state, zero, zero, 0), self._preprocess(inputs), training=False
         )
-        return {
-            name: tf.reduce_sum(tf.where(mask > 0, METRICS[name](logits, labels), 0.0))
-            for name in self.loss.metrics
-        }
+        return {name: metric.sums(logits, labels, mask) for name, metric in self.metrics.items()}
 
     def _filled(
         self, state: Tensors, key: tf.Tensor, step: tf.Tensor, first_row: Any
@@ -166,3 +198,7 @@ class Step:
         for slot, ordinal in self._dropout.items():
             values[slot] = dropout_state(key, ordinal, step, first_row)
         return values
+
+
+def _scaled(value: tf.Tensor, share: float) -> tf.Tensor:
+    return tf.convert_to_tensor(value) * tf.cast(share, value.dtype)

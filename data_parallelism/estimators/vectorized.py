@@ -10,7 +10,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from data_parallelism.data_order import DataOrder
+from data_parallelism.datasets import ArrayDataset
 from data_parallelism.estimators.base import MAX_CHUNK_STEPS, Estimator, Training, check_state
+from data_parallelism.estimators.examples import ArrayExamples
 from data_parallelism.estimators.step import Examples, Step
 from data_parallelism.groups import TrialPoint
 from data_parallelism.models.initialization import InitialWeights
@@ -41,6 +44,7 @@ class Vectorized(Estimator):
         self, workload: Workload, initial_weights: InitialWeights, seed: int, width: int
     ) -> None:
         super().__init__(workload, initial_weights, seed)
+        self.examples = ArrayExamples(workload.dataset)
         self.width = width
         compile_quietly_once()
         self.train_chunk = tf.function(self._train_chunk, jit_compile=True, autograph=False)
@@ -148,7 +152,8 @@ class VectorizedTraining(Training):
         drawn = [estimator.trial_seeds(batch_size, trial) for trial in trials]
         drawn += [drawn[-1]] * idle
         points = [trial.parameters for trial in trials] + [trials[-1].parameters] * idle
-        self._orders = [trial.order for trial in drawn]
+        num_examples = len(estimator.examples.labels)
+        self._orders = [DataOrder(num_examples, batch_size, t.order_key) for t in drawn]
         self._keys = tf.constant([trial.dropout_key for trial in drawn], tf.uint32)
         self._metaparameters = {
             name: tf.constant([point[name] for point in points], tf.float32) for name in points[0]
@@ -157,7 +162,7 @@ class VectorizedTraining(Training):
         self._state = _stacked([trial.state for trial in drawn])
         num_slots = estimator.step.optimizer.num_slots
         self._slots = [[tf.zeros_like(w)] * num_slots for w in self._weights]
-        inputs = estimator.inputs
+        inputs = estimator.examples.inputs
         step_bytes = math.prod([estimator.width, batch_size, *inputs.shape[1:], inputs.dtype.size])
         self._chunk_steps = int(np.clip(MAX_CHUNK_BYTES // step_bytes, 1, MAX_CHUNK_STEPS))
 
@@ -172,10 +177,10 @@ class VectorizedTraining(Training):
 
     def measure(self, split: str) -> dict[str, np.ndarray]:
         """See `Training.measure`."""
-        means = self._estimator.eval_batches(split).means(
-            lambda *batch: self._estimator.metric_sums(self._weights, self._state, *batch)
+        values = self._estimator.measured(
+            split, lambda *batch: self._estimator.metric_sums(self._weights, self._state, *batch)
         )
-        return {name: mean[: self._num_trials] for name, mean in means.items()}
+        return {name: value[: self._num_trials] for name, value in values.items()}
 
     def state(self) -> list[np.ndarray]:
         """See `Training.state`; the leading axis of each array is that of the trials."""
@@ -205,8 +210,8 @@ class VectorizedTraining(Training):
             self._metaparameters,
             self._keys,
             # Gathered here: XLA on CPU copies a captured data set at every step of its loop.
-            tf.gather(self._estimator.inputs, indices),
-            tf.gather(self._estimator.labels, indices),
+            tf.gather(self._estimator.examples.inputs, indices),
+            tf.gather(self._estimator.examples.labels, indices),
             tf.constant(first),
             tf.constant(count),
         )
@@ -215,11 +220,13 @@ class VectorizedTraining(Training):
 
 def why_not_vectorized(workload: Workload, model: keras.Model) -> str | None:
     """Why the trials of a workload cannot share a program, in a few words; None if they can."""
+    dataset = workload.dataset
+    if not isinstance(dataset, ArrayDataset):
+        return "a data set that is larger than memory"
     random = random_state_names(model)
     if random:
         return f"random layers whose state is Keras' own ({', '.join(random)})"
     step = Step(workload, model)
-    train = workload.dataset.split("train")
 
     def one(trial: Any) -> Any:
         weights, state, inputs, labels, metaparameters, key = trial
@@ -238,7 +245,7 @@ def why_not_vectorized(workload: Workload, model: keras.Model) -> str | None:
     specs = (
         [tf.TensorSpec([2, *v.shape], v.dtype) for v in model.trainable_variables],
         [tf.TensorSpec([2, *v.shape], v.dtype) for v in state],
-        tf.TensorSpec([2, 2, *train.inputs.shape[1:]], train.inputs.dtype),
+        tf.TensorSpec([2, 2, *dataset.input_shape], tf.float32),
         tf.TensorSpec([2, 2], tf.int32),
         dict.fromkeys(names, tf.TensorSpec([2], tf.float32)),
         tf.TensorSpec([2], tf.uint32),

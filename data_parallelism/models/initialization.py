@@ -41,7 +41,8 @@ class InitialWeights:
 
     Args:
         build: returns a new, built Keras model at each call, always of the same variables.
-        num_classes: if given, the width that the model's output must have.
+        output_shape: if given, the shape that the logits of one example must have; None where it
+            may be anything.
 
     Attributes:
         model: the built model. Its own weights belong to no trial.
@@ -66,11 +67,13 @@ class InitialWeights:
         False
     """
 
-    def __init__(self, build: Callable[[], Any], num_classes: int | None = None) -> None:
+    def __init__(
+        self, build: Callable[[], Any], output_shape: tuple[int | None, ...] | None = None
+    ) -> None:
         self._build = build
         with _recorded_initializers() as recorded:
-            self.model = _checked(self._built(1), num_classes)
-        others = _variables(_checked(self._built(2), num_classes))
+            self.model = _checked(self._built(1), output_shape)
+        others = _variables(_checked(self._built(2), output_shape))
         variables = _variables(self.model)
         if [v.shape for v in variables] != [v.shape for v in others]:
             raise UserError(
@@ -193,8 +196,8 @@ def _set_global_seed(seed: int) -> None:
         global_state.set_global_attribute("global_seed_generator", None)
 
 
-def _checked(model: Any, num_classes: int | None) -> Any:
-    """The model, or a UserError: a built Keras model with one output `[batch, num_classes]`."""
+def _checked(model: Any, output_shape: tuple[int | None, ...] | None) -> Any:
+    """The model, or a UserError: a built Keras model with one output of that shape."""
     if not isinstance(model, keras.Model):
         raise UserError(f"model: expected a Keras model, got {type(model).__name__}")
     if not model.built:
@@ -206,10 +209,21 @@ def _checked(model: Any, num_classes: int | None) -> Any:
     if outputs is None:  # a subclass of Model shows its outputs only when it is called
         return model
     shapes = [tuple(output.shape) for output in outputs]
-    wanted = "num_classes" if num_classes is None else num_classes
-    fits = len(shapes) == 1 and len(shapes[0]) == 2 and shapes[0][1] is not None
-    if not fits or num_classes not in (None, shapes[0][1]):
+    if len(shapes) != 1 or not _fits(shapes[0][1:], output_shape):
+        wanted = "num_classes" if output_shape is None else ", ".join(map(_size, output_shape))
         raise UserError(
             f"model {model.name!r}: expected one output of logits (batch, {wanted}), got {shapes}"
         )
     return model
+
+
+def _fits(shape: tuple[int | None, ...], wanted: tuple[int | None, ...] | None) -> bool:
+    """Whether logits of one example have a wanted shape; without one, any with known classes."""
+    if wanted is None:
+        return len(shape) >= 1 and shape[-1] is not None
+    pairs = zip(shape, wanted, strict=False)
+    return len(shape) == len(wanted) and all(b in (None, a) for a, b in pairs)
+
+
+def _size(size: int | None) -> str:
+    return "length" if size is None else str(size)

@@ -9,12 +9,13 @@ data elsewhere.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import dataclasses
 import functools
 import os
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from data_parallelism.records.schema import COMPLETE, INCOMPLETE, INFEASIBLE
@@ -105,6 +106,19 @@ def published_studies() -> Mapping[str, PublishedStudy]:
     return {study.name: study for study in studies}
 
 
+@functools.cache
+def num_parameters(dataset: str, model: str) -> int | None:
+    """How many parameters a model has on a data set; None where the table does not say.
+
+    Example:
+        >>> num_parameters("mnist", "fc_1024")
+        814090
+    """
+    with _table("model_parameters.csv") as rows:
+        counts = {(row["dataset"], row["model"]): int(row["parameters"]) for row in rows}
+    return counts.get((dataset, model))
+
+
 def find_workload(
     dataset: str, model: str, optimizer: str, folder: os.PathLike[str] | str | None = None
 ) -> PublishedWorkload | None:
@@ -128,9 +142,15 @@ def find_workload(
 
 def _rows(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a table, each with the name of its workload."""
-    with (pathlib.Path(__file__).parent / file).open(newline="") as lines:
-        for row in csv.DictReader(lines):
+    with _table(file) as rows:
+        for row in rows:
             yield "/".join(row[name] for name in ("dataset", "model", "optimizer")), row
+
+
+@contextlib.contextmanager
+def _table(file: str) -> Iterator[Iterable[dict[str, Any]]]:
+    with (pathlib.Path(__file__).parent / file).open(newline="") as lines:
+        yield csv.DictReader(lines)
 
 
 def _direction(metric: str) -> str:

@@ -67,6 +67,7 @@ def plain_losses(
     *,
     dropout_rate: float = 0.0,
     penalty: float = 0.0,
+    order: Any = None,
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """The loss of each step before its update, and the weights after the last.
 
@@ -78,11 +79,12 @@ def plain_losses(
         steps: how many.
         dropout_rate: of the hidden units.
         penalty: how much the squares of both kernels add to the loss.
+        order: of the examples; by default that of data in memory.
     """
     weights = [np.array(w, np.float64) for w in weights]
     velocities = [np.zeros_like(w) for w in weights]
     inputs, labels = model_inputs("train"), np.array(blobs()["train"][1])
-    order = DataOrder(len(labels), batch_size, (0, batch_size, trial.trial_id))
+    order = order or DataOrder(len(labels), batch_size, (0, batch_size, trial.trial_id))
     hp = trial.parameters
     losses = []
     for step in range(steps):

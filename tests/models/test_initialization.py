@@ -315,7 +315,7 @@ def test_constructor_of_variables_is_put_back():
 )
 def test_unfit_model(build, problem):
     with pytest.raises(UserError, match=f"^model.*: .*{problem}.*$") as error:
-        InitialWeights(build, num_classes=3)
+        InitialWeights(build, output_shape=(3,))
     assert "\n" not in str(error.value)
 
 
