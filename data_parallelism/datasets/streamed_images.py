@@ -76,6 +76,10 @@ class StreamedImages(StreamedDataset):
         except FileNotFoundError:
             return None
 
+    def is_here(self) -> bool:
+        """See `Dataset.is_here`."""
+        return self.present_sizes() is not None
+
     @abc.abstractmethod
     def files(self) -> Mapping[str, Sequence[FilePart]]:
         """The whole files of each split of the records.
