@@ -16,7 +16,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "tools"))
 import fetch_data
 
 pytest.register_assert_rewrite(
-    "dataset_tests", "tfds_images_tests", "estimator_tests", "executor_tests"
+    "dataset_tests",
+    "tfds_images_tests",
+    "streamed_dataset_tests",
+    "text_dataset_tests",
+    "estimator_tests",
+    "executor_tests",
 )
 
 
