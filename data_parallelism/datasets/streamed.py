@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 PARALLEL_CALLS = -1  # of decoding: tf.data.AUTOTUNE
 PREFETCHED = 2  # elements that are ready before they are asked for
+# What TensorFlow puts around its own words.
+_WHERE_IN_THE_GRAPH = re.compile(
+    r"\{\{.*?\}\}|Error in user-defined function passed to \S+ transformation with iterator: \S+"
+    r"|\[\[.*?\]\]|\[Op:\w+\]|name:\s*$"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,7 +202,7 @@ def read_errors(dataset: base.Dataset) -> Iterator[None]:
     try:
         yield
     except kinds as error:
-        text = " ".join(str(error.message).split())[:200]
+        text = " ".join(_WHERE_IN_THE_GRAPH.sub("", str(error.message)).split())[:200]
         raise UserError(
             f"data set {dataset.name}: cannot read its records ({type(error).__name__}: {text}); "
             "remove the damaged files and prepare the data set again"

@@ -1,4 +1,4 @@
-"""What every streamed data set has to pass; the test of each one inherits `StreamedDatasetTests`."""
+"""What every streamed data set has to pass; its test inherits `StreamedDatasetTests`."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ class Numbers(StreamedDataset):
     name = "numbers"
     input_shape = (2,)
     num_classes = 10
-    window_size: ClassVar[int] = 8
-    unit_size: ClassVar[int] = 3
+    window_size: ClassVar[int] = 16
+    unit_size: ClassVar[int] = 5
 
     @property
     def sizes(self) -> Mapping[str, int]:

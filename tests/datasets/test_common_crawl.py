@@ -146,5 +146,7 @@ def test_refuses_files_of_which_none_is_held_out(tmp_path: pathlib.Path) -> None
 def test_refuses_records_without_text(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "a.tfrecord"
     tfrecord.write_records(path, [tfrecord.encode_columns({"words": [b"a"]})])
-    with pytest.raises(UserError, match="a.tfrecord, record 0: expected an Example with one `text`"):
+    with pytest.raises(
+        UserError, match="a.tfrecord, record 0: expected an Example with one `text`"
+    ):
         CommonCrawl(str(tmp_path / "data"), files=str(path)).prepare()

@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tmp_path_factory.mktemp("numbers"))
 
 
-@settings(derandomize=True, deadline=None, max_examples=20)
+@settings(derandomize=True, deadline=None, max_examples=5)
 @given(
     lengths=st.lists(st.integers(1, 12), min_size=1, max_size=4).map(tuple),
     batch_size=st.integers(1, 12),

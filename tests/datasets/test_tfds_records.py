@@ -63,7 +63,9 @@ def test_slices_over_files(tmp_path: pathlib.Path) -> None:
 
 
 def test_refuses_an_unknown_split(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(UserError, match="expected TFRecords with a split 'test', got tfrecord with"):
+    with pytest.raises(
+        UserError, match="expected TFRecords with a split 'test', got tfrecord with"
+    ):
         tfds_records.split_files(describe(tmp_path), "test")
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import pytest
 from etils import epath
@@ -86,16 +87,19 @@ def test_a_folder_that_cannot_be_written_to(file: epath.Path, model: bytes) -> N
         vocabulary.write(file.parent / "no" / "folder", model, {})
 
 
-@pytest.mark.parametrize("module", ["sentencepiece", "tensorflow_text"])
+@pytest.mark.parametrize(
+    ("module", "use"),
+    [
+        ("sentencepiece", lambda: vocabulary.train(TEXTS, SIZE, "data set own")),
+        ("tensorflow_text", lambda: vocabulary.tokenizer(b"", "data set own")),
+    ],
+)
 def test_a_missing_package_is_a_line_that_names_the_extra(
-    module: str, monkeypatch: pytest.MonkeyPatch
+    module: str, use: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     vocabulary.tokenizer.cache_clear()
     with pytest.raises(UserError, match=r"pip install 'data-parallelism\[text\]'") as caught:
-        if module == "sentencepiece":
-            vocabulary.train(TEXTS, SIZE, "data set own")
-        else:
-            vocabulary.tokenizer(b"", "data set own")
+        use()
     assert str(caught.value).startswith("data set own: expected sentencepiece")
     assert "\n" not in str(caught.value)

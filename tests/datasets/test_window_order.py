@@ -37,8 +37,8 @@ def records(window: Window) -> list[tuple[str, int]]:
 def used(windows: Iterator[Window], count: int) -> tuple[list[int], list[tuple[str, int]]]:
     """The first examples of some windows, by number and by record."""
     pairs = (zip(w.indices.tolist(), records(w), strict=True) for w in windows)
-    numbers, places = zip(*itertools.islice(itertools.chain.from_iterable(pairs), count))
-    return list(numbers), list(places)
+    first = list(itertools.islice(itertools.chain.from_iterable(pairs), count))
+    return [number for number, _ in first], [place for _, place in first]
 
 
 def order(lengths: list[int], unit: int, window: int, key: tuple = KEY) -> WindowOrder:
@@ -82,7 +82,7 @@ def test_epochs_and_keys_have_orders_of_their_own():
 
 def test_order_is_golden():
     numbers, _ = used(order([6, 3], 2, 4).windows(0), 18)
-    assert numbers == []  # golden
+    assert numbers == [5, 0, 4, 2, 1, 3, 8, 7, 6, 1, 0, 2, 5, 3, 4, 7, 8, 6]
 
 
 @settings(derandomize=True, deadline=None)
@@ -136,7 +136,7 @@ def test_one_window_is_a_full_shuffle():
 
 
 def test_how_well_it_mixes():
-    """Units of a file spread over the epoch; within a window all is mixed; a unit stays together."""
+    """Units of a file spread over the epoch, windows are mixed, units stay together."""
     numbers, places = used(order([1000] * 20, 50, 1000).windows(0), 20_000)
     by_file = np.array([int(path.removeprefix("file-")) for path, _ in places])
     windows = by_file.reshape(20, 1000)
