@@ -16,7 +16,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "tools"))
 import fetch_data
 
 pytest.register_assert_rewrite(
-    "dataset_tests", "tfds_images_tests", "estimator_tests", "executor_tests"
+    "dataset_tests",
+    "tfds_images_tests",
+    "streamed_dataset_tests",
+    "streamed_images_tests",
+    "text_dataset_tests",
+    "estimator_tests",
+    "executor_tests",
 )
 
 
@@ -38,7 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def require(name: str) -> str:
     """The TFDS folder that holds a real data set; skips, or fails under DP_REQUIRE_DATA=1."""
-    folder = fetch_data.data_dir()
+    folder = fetch_data.data_dir(name)
     try:
         fetch_data.fetch(name, folder)
     except fetch_data.FetchError as error:
@@ -66,3 +72,15 @@ def mnist_data_dir(tfds_data_dir: str) -> str:
 def fashion_mnist_data_dir(tfds_data_dir: str) -> str:
     """A TFDS folder with the real Fashion MNIST."""
     return require("fashion_mnist")
+
+
+@pytest.fixture(scope="session")
+def imagenet_data_dir() -> str:
+    """A TFDS folder with what stands for ImageNet."""
+    return require("imagenet")
+
+
+@pytest.fixture(scope="session")
+def open_images_data_dir() -> str:
+    """A TFDS folder with what stands for Open Images V4."""
+    return require("open_images_v4")

@@ -6,28 +6,44 @@ import dataclasses
 from typing import Any
 
 from data_parallelism.datasets.base import ArrayDataset, Arrays, Dataset
+from data_parallelism.datasets.common_crawl import CommonCrawl
 from data_parallelism.datasets.digits import Digits
 from data_parallelism.datasets.fashion_mnist import FashionMnist
 from data_parallelism.datasets.from_function import FunctionDataset, as_dataset
+from data_parallelism.datasets.imagenet import Imagenet, ImagenetHalfClasses, ImagenetHalfImages
+from data_parallelism.datasets.lm1b import Lm1b
 from data_parallelism.datasets.mnist import Mnist
+from data_parallelism.datasets.open_images import OpenImagesV4
 from data_parallelism.datasets.streamed import StreamedDataset
 from data_parallelism.errors import UserError
 
 DATASETS: dict[str, type[Dataset]] = {
+    "common_crawl": CommonCrawl,
     "digits": Digits,
     "fashion_mnist": FashionMnist,
+    "imagenet": Imagenet,
+    "imagenet_half_classes": ImagenetHalfClasses,
+    "imagenet_half_images": ImagenetHalfImages,
+    "lm1b": Lm1b,
     "mnist": Mnist,
+    "open_images_v4": OpenImagesV4,
 }
 
 __all__ = [
     "DATASETS",
     "ArrayDataset",
     "Arrays",
+    "CommonCrawl",
     "Dataset",
     "Digits",
     "FashionMnist",
     "FunctionDataset",
+    "Imagenet",
+    "ImagenetHalfClasses",
+    "ImagenetHalfImages",
+    "Lm1b",
     "Mnist",
+    "OpenImagesV4",
     "StreamedDataset",
     "as_dataset",
     "named",

@@ -7,12 +7,10 @@ import contextlib
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from data_parallelism import seeds
 from data_parallelism.datasets import base
 from data_parallelism.datasets.batching import padded, part_sizes
 from data_parallelism.datasets.window_order import (
@@ -22,14 +20,19 @@ from data_parallelism.datasets.window_order import (
     WindowOrder,
     in_file_order,
 )
+from data_parallelism.datasets.window_reader import read_windows
 from data_parallelism.errors import UserError
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 PARALLEL_CALLS = -1  # of decoding: tf.data.AUTOTUNE
-READERS = 4  # units of a window that are read at a time
 PREFETCHED = 2  # elements that are ready before they are asked for
+# What TensorFlow puts around its own words.
+_WHERE_IN_THE_GRAPH = re.compile(
+    r"\{\{.*?\}\}|Error in user-defined function passed to \S+ transformation with iterator: \S+"
+    r"|\[\[.*?\]\]|\[Op:\w+\]|name:\s*$"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,8 +43,8 @@ class StreamedDataset(base.Dataset):
     the step, whatever the number of threads, so a trial that is killed goes on as if it had not
     been. Records are read and put in order as they are stored, and decoded after that.
 
-    To add one, give the facts of a `Dataset`, `file_parts` and `decode`, and let its test inherit
-    `StreamedDatasetTests`.
+    To add one, give the facts of a `Dataset`, `file_parts`, and `decode` or, where many records are
+    decoded at once, `decode_batches`; and let its test inherit `StreamedDatasetTests`.
     """
 
     window_size: ClassVar[int] = 65_536  # examples that are shuffled as a whole; held in memory
@@ -58,7 +61,6 @@ class StreamedDataset(base.Dataset):
             UserError: if the data cannot be had, in a line that says how to get it.
         """
 
-    @abc.abstractmethod
     def decode(
         self, serialized: tf.Tensor, seed: tf.Tensor, is_training: bool
     ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -74,6 +76,7 @@ class StreamedDataset(base.Dataset):
         Returns:
             Input of `input_shape` and label.
         """
+        raise NotImplementedError
 
     def prepare(self, progress: base.Progress | None = None) -> None:
         """Finds the files of every split and compares their sizes with the facts.
@@ -85,7 +88,7 @@ class StreamedDataset(base.Dataset):
             UserError: if the data cannot be had, in a line that says how to get it.
         """
         for split in self.sizes:
-            _units(self, split)
+            self.units(split)
 
     def records(self, path: tf.Tensor) -> tf.data.Dataset:
         """The records of a file as scalar strings; TFRecords unless a subclass says otherwise."""
@@ -130,13 +133,13 @@ class StreamedDataset(base.Dataset):
         Raises:
             UserError: if the batch is larger than the split, or the data cannot be had.
         """
-        if not 1 <= batch_size <= self.sizes["train"]:
+        order = WindowOrder(self.units("train"), self.window_size, key)
+        if not 1 <= batch_size <= order.num_examples:
             raise UserError(
                 f"data set {self.name}: expected a batch size from 1 to its "
-                f"{self.sizes['train']} training examples, got {batch_size}"
+                f"{order.num_examples} training examples, got {batch_size}"
             )
-        order = WindowOrder(_units(self, "train"), self.window_size, key)
-        chunks = self._chunks(lambda: order.windows(start * batch_size), key)
+        chunks = self.chunks(lambda: order.windows(start * batch_size), key)
         parts = self.decode_batches(chunks, part_sizes(batch_size, part_size), is_training=True)
         return parts.prefetch(PREFETCHED)
 
@@ -157,55 +160,33 @@ class StreamedDataset(base.Dataset):
             UserError: if there is no such split, or the data cannot be had.
         """
         self.check_split(split)
-        chunks = self._chunks(functools.partial(self._eval_windows, split), ("evaluation",))
+        windows = functools.partial(self._eval_windows, split, self.units(split))
+        chunks = self.chunks(windows, ("evaluation",))
         batches = self.decode_batches(chunks, [batch_size], is_training=False)
         return batches.map(functools.partial(padded, batch_size)).prefetch(PREFETCHED)
 
-    def _eval_windows(self, split: str) -> Iterator[Window]:
-        units = _units(self, split)
+    def units(self, split: str) -> Units:
+        """The files of a split cut into units, once they are known to hold what the facts say.
+
+        Args:
+            split: one of `sizes`.
+
+        Raises:
+            UserError: if the data cannot be had, or has another size.
+        """
+        return _units(self, split)
+
+    def _eval_windows(self, split: str, units: Units) -> Iterator[Window]:
         if split != "train":
             return in_file_order(units, self.window_size)
         order = WindowOrder(units, self.window_size, ("sample for evaluation", self.name))
         return order.first(min(self.sizes["val"], self.sizes["train"]))
 
-    def _chunks(
+    def chunks(
         self, windows: Callable[[], Iterator[Window]], key: tuple[Any, ...]
     ) -> tf.data.Dataset:
-        """The records of windows with their seeds: string `[any]`, int32 `[any, 2]`."""
-        import tensorflow as tf
-
-        plans = tf.data.Dataset.from_generator(
-            lambda: (_plan(window, key) for window in windows()),
-            output_signature={
-                "paths": tf.TensorSpec([None], tf.string),
-                "first": tf.TensorSpec([None], tf.int64),
-                "count": tf.TensorSpec([None], tf.int64),
-                "picks": tf.TensorSpec([None], tf.int64),
-                "seeds": tf.TensorSpec([None, 2], tf.int32),
-            },
-        )
-        return plans.map(lambda plan: (self._read(plan), plan["seeds"])).prefetch(1)
-
-    def _read(self, plan: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        """The records of a window in their order of use."""
-        import tensorflow as tf
-
-        units = tf.data.Dataset.from_tensor_slices((plan["paths"], plan["first"], plan["count"]))
-        units = units.map(self._read_unit, num_parallel_calls=READERS, deterministic=True)
-        read = units.rebatch(tf.reduce_sum(plan["count"])).get_single_element()
-        return tf.gather(read, plan["picks"])
-
-    def _read_unit(self, path: tf.Tensor, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
-        import tensorflow as tf
-
-        unit = self.records(path).skip(first).take(count).batch(count)
-        # A file that is too short gives no batch at all, or one that is not full.
-        read = unit.reduce(tf.constant([], tf.string), lambda _, batch: batch)
-        is_whole = tf.equal(tf.size(read, tf.int64), count)
-        with tf.control_dependencies(
-            [tf.debugging.Assert(is_whole, [path, "expected records up to", first + count])]
-        ):
-            return tf.identity(read)
+        """The records of windows with their seeds; see `read_windows`."""
+        return read_windows(self.records, windows, key)
 
 
 @contextlib.contextmanager
@@ -221,7 +202,7 @@ def read_errors(dataset: base.Dataset) -> Iterator[None]:
     try:
         yield
     except kinds as error:
-        text = " ".join(str(error.message).split())[:200]
+        text = " ".join(_WHERE_IN_THE_GRAPH.sub("", str(error.message)).split())[:200]
         raise UserError(
             f"data set {dataset.name}: cannot read its records ({type(error).__name__}: {text}); "
             "remove the damaged files and prepare the data set again"
@@ -237,15 +218,3 @@ def _units(dataset: StreamedDataset, split: str) -> Units:
         wanted = dataset.sizes[split] or "one or more"
         raise UserError(f"data set {dataset.name}, {split}: expected {wanted} examples, got {size}")
     return Units(parts, dataset.unit_size)
-
-
-def _plan(window: Window, key: tuple[Any, ...]) -> dict[str, Any]:
-    epoch_seed = seeds.fold32("decode", *key, window.epoch)
-    pairs = np.stack([np.full_like(window.indices, epoch_seed), window.indices], axis=1)
-    return {
-        "paths": window.paths,
-        "first": window.first,
-        "count": window.count,
-        "picks": window.picks,
-        "seeds": pairs.astype(np.int32),
-    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
 import uuid
 import zipfile
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ import numpy as np
 from data_parallelism import seeds
 from data_parallelism.datasets import base
 from data_parallelism.datasets.download import download_and_prepare
+from data_parallelism.datasets.tfds_records import data_folder
 from data_parallelism.errors import UserError
 
 Decoded = dict[str, np.ndarray]
@@ -100,11 +100,7 @@ class TfdsImages(base.ArrayDataset):
         return decoded
 
     def _folder(self) -> Any:
-        from etils import epath
-
-        # TFDS looks at the variable only when it is imported.
-        folder = self.data_dir or os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets"
-        return epath.Path(folder).expanduser()
+        return data_folder(self.data_dir)
 
     def _records(self) -> Any:
         return self._folder() / self.name / self.version

@@ -21,7 +21,9 @@ import numpy as np
 
 from data_parallelism import seeds
 
-NONE = np.zeros(0, np.int64)
+
+def _none() -> np.ndarray:
+    return np.zeros(0, np.int64)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,7 +41,7 @@ class FilePart:
     path: str
     first: int
     count: int
-    left_out: np.ndarray = NONE
+    left_out: np.ndarray = dataclasses.field(default_factory=_none)
 
     @property
     def size(self) -> int:

@@ -1,0 +1,116 @@
+"""Crops of encoded pictures, which decode no more of a picture than they need.
+
+A crop is what resizing the whole picture and then cropping gives: bilinear, without antialiasing,
+as TensorFlow resizes by default, to within 1 of 255. Values are rounded to whole numbers, as image
+libraries keep them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+# Pixels decoded around the window: the next one for the interpolation, and two over which JPEG
+# smooths its colours.
+MARGIN = 3
+
+
+def random_crop(encoded: Any, seed: Any, size: int, sides: tuple[int, int]) -> tf.Tensor:
+    """A square at a random place of a picture resized at random, and mirrored half of the time.
+
+    Args:
+        encoded: string scalar: a JPEG, PNG, BMP or GIF, whatever its number of channels.
+        seed: int32 `[2]`, from which everything random derives.
+        size: pixels along the square.
+        sides: the smaller side of the picture becomes any length from the first to the second.
+
+    Returns:
+        uint8 `[size, size, 3]`.
+    """
+    import tensorflow as tf
+
+    draws = tf.unstack(tf.random.stateless_uniform([4], seed, alg="philox"))
+    side = sides[0] + _whole(draws[0], sides[1] - sides[0] + 1)
+    crop = _crop(
+        encoded, size, side, lambda free: _whole(tf.stack(draws[1:3]), free + 1)
+    )
+    return tf.cond(draws[3] < 0.5, lambda: crop, lambda: tf.reverse(crop, [1]))
+
+
+def central_crop(encoded: Any, size: int, side: int) -> tf.Tensor:
+    """The square in the middle of a picture whose smaller side is resized to `side`.
+
+    Args:
+        encoded: string scalar: a JPEG, PNG, BMP or GIF, whatever its number of channels.
+        size: pixels along the square.
+        side: pixels.
+
+    Returns:
+        uint8 `[size, size, 3]`.
+    """
+    return _crop(encoded, size, side, lambda free: free // 2)
+
+
+def _whole(draws: Any, counts: Any) -> Any:
+    """Uniform whole numbers from 0 to one less than `counts`, from uniform ones in [0, 1)."""
+    import tensorflow as tf
+
+    counts = tf.convert_to_tensor(counts)
+    drawn = tf.cast(draws * tf.cast(counts, tf.float32), tf.int32)
+    return tf.minimum(drawn, counts - 1)  # A product may be rounded up.
+
+
+def _crop(encoded: Any, size: int, side: Any, offset: Callable[[Any], Any]) -> Any:
+    """A crop `[size, size, 3]` at `offset(free)`, with `free` the rows and columns to spare."""
+    import tensorflow as tf
+
+    is_jpeg = tf.io.is_jpeg(encoded)
+    shape = tf.cond(
+        is_jpeg,
+        lambda: tf.io.extract_jpeg_shape(encoded),
+        lambda: tf.shape(_decoded(encoded)),
+    )[:2]
+    # As whole numbers, so that no rounding of another machine moves a side by a pixel.
+    smaller = tf.reduce_min(shape)
+    resized = (2 * shape * side + smaller) // (2 * smaller)
+    start = offset(resized - size)
+    scale = tf.cast(resized, tf.float32) / tf.cast(shape, tf.float32)
+    begin = tf.cast(tf.cast(start, tf.float32) / scale, tf.int32) - MARGIN
+    end = tf.cast(tf.cast(start + size, tf.float32) / scale, tf.int32) + 1 + MARGIN
+    begin, end = tf.maximum(begin, 0), tf.minimum(end, shape)
+    window = tf.concat([begin, end - begin], axis=0)
+    pixels = tf.cond(
+        is_jpeg,
+        lambda: tf.io.decode_and_crop_jpeg(
+            encoded, window, channels=3, dct_method="INTEGER_ACCURATE"
+        ),
+        lambda: tf.slice(_decoded(encoded), [*tf.unstack(begin), 0], [*tf.unstack(end - begin), 3]),
+    )
+    translation = tf.cast(begin, tf.float32) * scale - tf.cast(start, tf.float32)
+    return _resampled(pixels, size, scale, translation)
+
+
+def _decoded(encoded: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.io.decode_image(encoded, channels=3, expand_animations=False)
+
+
+def _resampled(pixels: Any, size: int, scale: Any, translation: Any) -> Any:
+    """Pixels `[..., 3]` taken to a square of bytes by a scale and then a translation."""
+    import tensorflow as tf
+
+    resampled = tf.raw_ops.ScaleAndTranslate(
+        images=pixels[None],
+        size=[size, size],
+        scale=scale,
+        translation=translation,
+        kernel_type="triangle",
+        antialias=False,
+    )[0]
+    square = tf.cast(tf.round(resampled), tf.uint8)
+    square.set_shape([size, size, 3])
+    return square
