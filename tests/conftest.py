@@ -71,3 +71,15 @@ def mnist_data_dir(tfds_data_dir: str) -> str:
 def fashion_mnist_data_dir(tfds_data_dir: str) -> str:
     """A TFDS folder with the real Fashion MNIST."""
     return require("fashion_mnist")
+
+
+@pytest.fixture(scope="session")
+def lm1b_data_dir(tfds_data_dir: str) -> str:
+    """A TFDS folder with an LM1B that is made of the Brown corpus."""
+    return require("lm1b")
+
+
+@pytest.fixture(scope="session")
+def documents(tfds_data_dir: str) -> str:
+    """A folder of text files with a paragraph of a play on each line."""
+    return str(pathlib.Path(require("plays")) / "plays")
