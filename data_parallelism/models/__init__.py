@@ -4,6 +4,8 @@ Importing this package imports neither Keras nor TensorFlow.
 """
 
 from data_parallelism.models.fully_connected import FullyConnected
+from data_parallelism.models.lstm import Lstm
 from data_parallelism.models.simple_cnn import SimpleCnn
+from data_parallelism.models.transformer import Transformer
 
-__all__ = ["FullyConnected", "SimpleCnn"]
+__all__ = ["FullyConnected", "Lstm", "SimpleCnn", "Transformer"]

@@ -25,3 +25,18 @@ def checked_num_classes(num_classes: Any, where: str) -> int:
 def is_count(value: Any) -> bool:
     """Whether a value is a whole number of 1 or more."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def check_count(value: Any, where: str) -> None:
+    """Raises a UserError that names the place unless `value` is a whole number of 1 or more."""
+    if not is_count(value):
+        raise UserError(f"{where}: expected a whole number >= 1, got {value!r}")
+
+
+def check_text(input_shape: tuple[int | None, ...], where: str) -> None:
+    """Raises a UserError unless examples are `(length,)`; None is any length."""
+    if len(input_shape) != 1 or not (input_shape[0] is None or is_count(input_shape[0])):
+        raise UserError(
+            f"{where}: expected texts of shape (length,), got examples of shape "
+            f"{tuple(input_shape)}"
+        )
