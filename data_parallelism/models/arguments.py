@@ -54,3 +54,12 @@ def check_images(shape: tuple[int, ...], least: int, where: str) -> None:
             f"{where}: expected images of (height, width, channels), at least {least} by {least} "
             f"pixels, got examples of shape {tuple(shape)}"
         )
+
+
+def check_text(input_shape: tuple[int | None, ...], where: str) -> None:
+    """Raises a UserError unless examples are `(length,)`; None is any length."""
+    if len(input_shape) != 1 or not (input_shape[0] is None or is_count(input_shape[0])):
+        raise UserError(
+            f"{where}: expected texts of shape (length,), got examples of shape "
+            f"{tuple(input_shape)}"
+        )
