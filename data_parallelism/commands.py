@@ -8,8 +8,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from etils import epath
+
 from data_parallelism import config as config_module
-from data_parallelism.cadence import measurement_steps
+from data_parallelism.analysis.wording import format_goal
 from data_parallelism.errors import NO_SPACE, UserError
 from data_parallelism.folders import check_folder
 from data_parallelism.records import store
@@ -54,11 +56,11 @@ def build_workload(
 
 def print_plan(workload: Workload, config: str) -> int:
     """Prints the studies that would be run, with their budgets, and the operative config."""
-    print(f"{workload.name}: goal {_goal_text(workload)}, stop rule {workload.stop_rule}")
+    print(f"{workload.name}: goal {format_goal(workload.goal)}, stop rule {workload.stop_rule}")
     print(f"{'batch size':>10} {'trials':>7} {'step budget':>12} {'measurements':>13}")
     for batch_size in workload.batch_sizes:
         steps = workload.budget.train_steps(batch_size)
-        count = len(measurement_steps(steps, workload.measurement_ratio))
+        count = len(workload.measurement_steps(batch_size))
         print(f"{batch_size:>10} {workload.num_trials:>7} {steps:>12} {count:>13}")
     print(f"\n{config.strip()}")
     return 0
@@ -81,11 +83,17 @@ def print_status(records_dir: str) -> int:
     for folder in store.find_studies(records_dir):
         status, state = read_status(folder)
         left = "-" if status.seconds_left is None else duration(status.seconds_left)
-        name = "/".join(folder.parts[-4:-1])
+        name = _workload_name(folder, records_dir)
         table.add_row(name, *cells_of(status), str(status.running), left, state)
         is_complete = is_complete and status.has_all
     Console(width=None if sys.stdout.isatty() else 160).print(table)
     return 0 if is_complete else 1
+
+
+def _workload_name(study: epath.Path, records_dir: str) -> str:
+    """Data set, model and optimizer, and the folders above them that are not everybody's."""
+    below = study.relative_to(epath.Path(records_dir)).parts[:-1]
+    return "/".join(max(below, study.parts[-4:-1], key=len))
 
 
 def train(
@@ -200,8 +208,3 @@ def _numbers(texts: Sequence[str]) -> tuple[int, ...]:
         raise UserError(
             f"--batch_sizes: expected whole numbers such as 8,32, got {','.join(texts)!r}"
         ) from None
-
-
-def _goal_text(workload: Workload) -> str:
-    goal = workload.goal
-    return f"{goal.metric} {'<' if goal.direction == 'minimize' else '>'} {goal.threshold:g}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from data_parallelism.analysis.budgets import Limit
 from data_parallelism.analysis.paper import style
 from data_parallelism.analysis.paper.panel_data import DrawnSeries, PanelData
-from data_parallelism.analysis.paper.specs import Limit
 from data_parallelism.analysis.paper.steps_lines import x_range
 
 

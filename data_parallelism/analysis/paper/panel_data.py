@@ -6,9 +6,10 @@ import collections
 import dataclasses
 from collections.abc import Iterator, Sequence
 
+from data_parallelism.analysis.budgets import Limit
 from data_parallelism.analysis.paper.gather import Gathered, Points, Source
 from data_parallelism.analysis.paper.points import Point
-from data_parallelism.analysis.paper.specs import BEST, RATES, STEPS, Limit, Panel, Series
+from data_parallelism.analysis.paper.specs import BEST, RATES, STEPS, Panel, Series
 from data_parallelism.analysis.wording import format_threshold, listed
 
 # Kinds that show several searches of one workload beside each other.
