@@ -93,7 +93,7 @@ def print_status(records_dir: str) -> int:
 def _workload_name(study: epath.Path, records_dir: str) -> str:
     """Data set, model and optimizer, and the folders above them that are not everybody's."""
     below = study.relative_to(epath.Path(records_dir)).parts[:-1]
-    return "/".join(max(below, study.parts[-4:-1], key=len))
+    return "/".join(below if len(below) > 3 else study.parts[-4:-1])
 
 
 def train(

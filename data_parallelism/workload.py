@@ -294,6 +294,7 @@ class Workload:
 
     def _problems(self) -> Iterator[str]:
         yield from self._wrong_kinds()
+        yield from self._wrong_budgets()
         yield from self._unknown_names()
         if not is_number(self.measurement_ratio) or not 0.0 < self.measurement_ratio <= 1.0:
             yield f"measurement_ratio: expected a number in (0, 1], got {self.measurement_ratio!r}"
@@ -326,17 +327,19 @@ class Workload:
         sizes = self.batch_sizes
         if not isinstance(sizes, tuple) or not sizes or len({*map(repr, sizes)}) < len(sizes):
             yield f"batch_sizes: expected one or more, each once, got {sizes!r}"
-        if not isinstance(self.step_budgets, tuple) or not all(map(_is_count, self.step_budgets)):
-            yield f"step_budgets: expected whole numbers >= 1, got {self.step_budgets!r}"
-        epochs = self.epoch_budgets
-        if not isinstance(epochs, tuple) or not all(is_number(n) and n > 0 for n in epochs):
-            yield f"epoch_budgets: expected numbers > 0, got {epochs!r}"
-        if not isinstance(self.group, str) or "/" in self.group or self.group.startswith("."):
-            yield f"group: expected a name that can name a folder, or '', got {self.group!r}"
         if not _is_mapping(self.search_spaces, _is_count, lambda v: isinstance(v, SearchSpace)):
             yield f"search_spaces: expected SearchSpaces by batch size, got {self.search_spaces!r}"
 
+    def _wrong_budgets(self) -> Iterator[str]:
+        steps, epochs = self.step_budgets, self.epoch_budgets
+        if not isinstance(steps, tuple) or not all(map(_is_count, steps)):
+            yield f"step_budgets: expected whole numbers >= 1, got {steps!r}"
+        if not isinstance(epochs, tuple) or not all(is_number(n) and n > 0 for n in epochs):
+            yield f"epoch_budgets: expected numbers > 0, got {epochs!r}"
+
     def _unknown_names(self) -> Iterator[str]:
+        if not isinstance(self.group, str) or "/" in self.group or self.group.startswith("."):
+            yield f"group: expected a name that can name a folder, or '', got {self.group!r}"
         choices: dict[str, Iterable[str]] = {
             "optimizer": OPTIMIZERS,
             "schedule": SCHEDULES,

@@ -167,7 +167,10 @@ def test_a_batch_size_without_a_budget_is_refused():
         ({"group_width": 0}, "Workload.group_width: expected a whole number >= 1, got 0"),
         ({"revision": True}, "Workload.revision: expected a whole number >= 1, got True"),
         ({"step_budgets": 5}, "Workload.step_budgets: expected whole numbers >= 1, got 5"),
-        ({"step_budgets": (0.5,)}, "Workload.step_budgets: expected whole numbers >= 1, got (0.5,)"),
+        (
+            {"step_budgets": (0.5,)},
+            "Workload.step_budgets: expected whole numbers >= 1, got (0.5,)",
+        ),
         ({"epoch_budgets": (0,)}, "Workload.epoch_budgets: expected numbers > 0, got (0,)"),
         ({"epoch_budgets": ("1",)}, "Workload.epoch_budgets: expected numbers > 0, got ('1',)"),
         ({"group": "a/b"}, "Workload.group: expected a name that can name a folder, or '', got"),

@@ -49,6 +49,9 @@ class Limit:
         return math.floor(steps) if math.isfinite(steps) else steps
 
 
+NO_LIMIT = Limit()
+
+
 @dataclasses.dataclass(frozen=True)
 class BestValue:
     """The best value of the goal's metric that the trials of a study measured within a budget.
@@ -170,7 +173,9 @@ def _trained_steps(trials: Sequence[TrialRecord], settings: StudySettings) -> in
 
 def _is_measured(trial: TrialRecord, goal: Goal, last: int) -> bool:
     values, steps = trial.curve.metrics.get(goal.metric), trial.curve.steps
-    return values is not None and np.any(np.isfinite(values[(steps > 0) & (steps <= last)]))
+    if values is None:
+        return False
+    return bool(np.isfinite(values[(steps > 0) & (steps <= last)]).any())
 
 
 def _own_budgets(settings: StudySettings) -> dict[str, tuple[float, ...]]:

@@ -23,13 +23,12 @@ from data_parallelism.analysis.tables import columns_of
 from data_parallelism.analysis.time_table import time_block
 from data_parallelism.analysis.wording import format_value
 
-
 BEST_NOTE = "Best: the best value of the goal's metric in any trial. Test: the test metric where "
 STUDIES_NOTE = (
-    "Interval: steps that the best share of the search space needs, the share in brackets; >H where "
-    f"a race stopped at step H before it was known, ? where no trial tells. {BEST_NOTE}the goal was "
-    "reached first. Sample efficiency: the fewest examples at any batch size, as a share of those "
-    "at this one."
+    "Interval: steps that the best share of the search space needs, the share in brackets; >H "
+    "where a race stopped at step H before it was known, ? where no trial tells. "
+    f"{BEST_NOTE}the goal was reached first. Sample efficiency: the fewest examples at any batch "
+    "size, as a share of those at this one."
 )
 PASSAGES_NOTE = "; a symbol where a trial passes the goal, which is the dashed line"
 STUDIES_NOTE_WITHOUT_THRESHOLD = f"{BEST_NOTE}that was measured first."

@@ -18,12 +18,9 @@ from data_parallelism.workload import Goal
 
 COUNT_NOTE = "Above each panel: how many of the trials that count reached the goal. "
 MOMENTUM_NOTE = (
-    "Dotted: equal effective learning rates, learning_rate / (1 - momentum), a factor "
-    "of 10 apart."
+    "Dotted: equal effective learning rates, learning_rate / (1 - momentum), a factor of 10 apart."
 )
-STEPS_NOTE = (
-    "Steps: past the goal where it was reached, else those that the trial was trained."
-)
+STEPS_NOTE = "Steps: past the goal where it was reached, else those that the trial was trained."
 
 
 @dataclasses.dataclass(frozen=True)

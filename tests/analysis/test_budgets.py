@@ -1,4 +1,4 @@
-"""Best values within budgets of steps and epochs, and all that is said of a workload without goal."""
+"""Best values within budgets of steps and epochs, and what is said where there is no goal."""
 
 import csv
 import dataclasses

@@ -188,7 +188,7 @@ def test_budgets_beyond_what_was_trained(shown):
         panel,
         race(CNN, 8, [trial(0, {100: 0.3, 200: 0.1})], 200),
         # Its budget was one of time: the shorter of the two trials has 250 steps.
-        study(CNN, 64, [trial(0, {250: 0.1}), trial(1, {400: 0.1})], train_steps=0),
+        study(CNN, 64, [trial(0, {90: 0.5, 250: 0.1}), trial(1, {400: 0.1})], train_steps=0),
     )
     assert values(data).keys() == {8, 64}
     assert len(data.drawn) == 1 and data.missing == ()

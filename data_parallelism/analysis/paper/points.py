@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from data_parallelism.analysis.budgets import Limit, best_within
+from data_parallelism.analysis.budgets import NO_LIMIT, best_within
 from data_parallelism.analysis.near_trials import effective_learning_rate
 from data_parallelism.analysis.paper.specs import BEST, RATES, SCATTER, STEPS, Series
 from data_parallelism.analysis.steps_to_result import (
@@ -121,7 +121,7 @@ def _rate(point: Point, counted: _Counted) -> Point:
 def _best(point: Point, counted: _Counted) -> Point | None:
     """The best value within the budget, where all trials were trained for as long."""
     series, settings = counted.series, counted.settings
-    if series.limit == Limit():
+    if series.limit == NO_LIMIT:
         best = find_best(counted.trials, series.goal, settings.horizon)
         return dataclasses.replace(point, value=best.value if best else None)
     best = best_within(counted.trials, settings, series.goal, series.limit)

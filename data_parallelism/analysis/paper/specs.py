@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from data_parallelism.analysis.budgets import Limit
+from data_parallelism.analysis.budgets import NO_LIMIT, Limit
 from data_parallelism.reference.published import published_workloads
 from data_parallelism.reference.published_curves import PublishedCurve, published_curves
 from data_parallelism.workload import Goal
@@ -35,7 +35,7 @@ class Series:
     workload: str
     threshold: float | None = None
     where: tuple[str, float] | None = None
-    limit: Limit = Limit()
+    limit: Limit = NO_LIMIT
     batch_size: int | None = None
     stand_in: str | None = None
     all_trials: bool = False
