@@ -30,11 +30,27 @@ NO_GOAL = (
 
 @pytest.fixture(scope="module")
 def records_dir(tmp_path_factory):
+    """Of a run that was stopped after its first trials, and gone on with."""
     folder = tmp_path_factory.mktemp("without_goal") / "records"
-    done = run("train", *NO_GOAL, f"--records_dir={folder}")
+    flags = [*NO_GOAL, f"--records_dir={folder}"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+    with subprocess.Popen(**command("train", *flags), **pipes) as process:
+        while not (folder / STUDIES / "16" / "0").exists() and process.poll() is None:
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGTERM)
+        process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert not (folder / STUDIES / "64" / "2").exists()
+    done = run("train", *flags)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert "at the goal -  best steps -  best value 0." in done.stderr
     return folder
+
+
+@pytest.mark.slow
+def test_a_run_without_an_interruption_leaves_the_same_bytes(records_dir, tmp_path):
+    assert run("train", *NO_GOAL, f"--records_dir={tmp_path}").returncode == 0
+    assert trial_files(tmp_path) == trial_files(records_dir)
 
 
 def test_the_records_know_no_goal(records_dir):
@@ -97,18 +113,3 @@ def test_report(records_dir, tmp_path):
     done = run("analyze", f"--records_dir={records_dir}", f"--report={report}")
     assert done.returncode == 0
     assert "Best values within budgets" in report.read_text()
-
-
-def test_an_interrupted_run_goes_on_to_the_same_bytes(records_dir, tmp_path):
-    flags = [*NO_GOAL, f"--records_dir={tmp_path}"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
-    with subprocess.Popen(**command("train", *flags), **pipes) as process:
-        first_trial = tmp_path / STUDIES / "16" / "0"
-        while not first_trial.exists() and process.poll() is None:
-            time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGTERM)
-        process.communicate()
-    assert process.returncode == 128 + signal.SIGTERM
-    assert len(trial_files(tmp_path)) < len(trial_files(records_dir))
-    assert run("train", *flags).returncode == 0
-    assert trial_files(tmp_path) == trial_files(records_dir)
