@@ -1,6 +1,6 @@
 """Studies and trials as folders.
 
-    RECORDS_DIR/dataset/model/optimizer/batch_size/
+    RECORDS_DIR/[group/]dataset/model/optimizer/batch_size/
         study.json  config.gin  timing.json (or timing-1-of-4.json, ...: one for each shard)
         trial_id/{metadata.json, measurements.tfrecord}
         .running/  checkpoints of what is not finished

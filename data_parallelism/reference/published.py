@@ -3,8 +3,8 @@
 `published_studies.csv` counts the trials of every study, as the summary that comes with the archive
 does. `published_workloads.csv` holds the goal that the paper's figures use for each workload, and
 how many COMPLETE trials count; where the number is missing all do. For the workloads below
-`solution_quality/`, for which the paper names no goal, it is that of the same model on the same
-data elsewhere.
+`solution_quality/` the paper names no goal. So that their curves can be analyzed like any others
+they have a substitute, the goal of the same model on the same data elsewhere.
 """
 
 from __future__ import annotations
@@ -41,11 +41,13 @@ class PublishedWorkload:
         name: its folder, such as `"mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"`.
         goal: what its trials had to reach.
         num_trials: COMPLETE trials that count, or None for all.
+        has_goal: whether the paper names the goal; else it is a substitute.
     """
 
     name: str
     goal: Goal
     num_trials: int | None
+    has_goal: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,8 +81,13 @@ def published_workloads() -> Mapping[str, PublishedWorkload]:
     return {
         name: PublishedWorkload(
             name,
-            Goal(row["metric"], float(row["goal"]), _direction(row["metric"])),
+            Goal(
+                row["metric"],
+                float(row["goal"] or row["substitute_goal"]),
+                _direction(row["metric"]),
+            ),
             int(row["num_trials"]) if row["num_trials"] else None,
+            bool(row["goal"]),
         )
         for name, row in _rows("published_workloads.csv")
     }
