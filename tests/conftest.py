@@ -66,3 +66,9 @@ def mnist_data_dir(tfds_data_dir: str) -> str:
 def fashion_mnist_data_dir(tfds_data_dir: str) -> str:
     """A TFDS folder with the real Fashion MNIST."""
     return require("fashion_mnist")
+
+
+@pytest.fixture(scope="session")
+def cifar_10_data_dir(tfds_data_dir: str) -> str:
+    """A TFDS folder with the real CIFAR-10."""
+    return require("cifar_10")

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from data_parallelism.datasets.base import Arrays, Dataset
+from data_parallelism.datasets.cifar_10 import Cifar10
 from data_parallelism.datasets.digits import Digits
 from data_parallelism.datasets.fashion_mnist import FashionMnist
 from data_parallelism.datasets.from_function import FunctionDataset, as_dataset
 from data_parallelism.datasets.mnist import Mnist
+from data_parallelism.datasets.mnist_subset import MnistSubset
 from data_parallelism.errors import UserError
 
-DATASETS: dict[str, type[Dataset]] = {
+# Name to what makes the data set when it is called without arguments.
+DATASETS: dict[str, Callable[[], Dataset]] = {
+    "cifar_10": Cifar10,
     "digits": Digits,
     "fashion_mnist": FashionMnist,
     "mnist": Mnist,
+    "mnist_6875": functools.partial(MnistSubset, 6_875),
+    "mnist_13750": functools.partial(MnistSubset, 13_750),
+    "mnist_27500": functools.partial(MnistSubset, 27_500),
+    "mnist_55000": functools.partial(MnistSubset, 55_000),
 }
 
 __all__ = [
     "DATASETS",
     "Arrays",
+    "Cifar10",
     "Dataset",
     "Digits",
     "FashionMnist",
     "FunctionDataset",
     "Mnist",
+    "MnistSubset",
     "as_dataset",
     "named",
 ]
