@@ -204,8 +204,9 @@ class Workload:
         return f"{self.dataset.name}/{self.model_name}/{self.optimizer}"
 
     def space_at(self, batch_size: int) -> SearchSpace:
-        """The search space at a batch size."""
-        return self.search_spaces.get(batch_size, self.search_space)
+        """The search space at a batch size, with shares of the step budget as whole steps."""
+        space = self.search_spaces.get(batch_size, self.search_space)
+        return space.at_budget(self.budget.train_steps(batch_size))
 
     def description(self) -> dict[str, Any]:
         """The workload as plain data: what it is made of, by name and value."""
