@@ -229,8 +229,9 @@ class Workload:
         return "/".join(filter(None, names))
 
     def space_at(self, batch_size: int) -> SearchSpace:
-        """The search space at a batch size."""
-        return self.search_spaces.get(batch_size, self.search_space)
+        """The search space at a batch size, with shares of the step budget as whole steps."""
+        space = self.search_spaces.get(batch_size, self.search_space)
+        return space.at_budget(self.budget.train_steps(batch_size))
 
     def measurement_steps(self, batch_size: int) -> list[int]:
         """The steps at which a trial is measured.

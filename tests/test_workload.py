@@ -225,6 +225,21 @@ def test_a_space_may_replace_another_at_one_batch_size():
     assert mixed.space_at(2) is mixed.search_space
 
 
+def test_a_share_of_the_step_budget_is_taken_at_every_batch_size():
+    axes = {**decaying_space().parameters, "learning_rate_decay_steps": ("budget_share", 0.5, 1)}
+    decaying = workload(
+        schedule="linear_decay",
+        search_space=SearchSpace(axes),
+        search_spaces={2: SearchSpace({**axes, "learning_rate": ("fixed", 0.5)})},
+        batch_sizes=(1, 2),
+        budget=Budget(steps=100, examples=60),
+    )
+    for batch_size, steps in ((1, (80, 160)), (2, (65, 130))):
+        axis = decaying.space_at(batch_size).parameters["learning_rate_decay_steps"]
+        assert axis == Metaparameter("integer", steps)
+    assert decaying.space_at(1).num_dimensions == decaying.space_at(2).num_dimensions + 1 == 2
+
+
 def test_a_data_set_may_come_as_a_function_a_class_or_a_value():
     assert workload().dataset == FunctionDataset(toy_data)
     assert workload(dataset=Digits).dataset == workload(dataset=Digits()).dataset == Digits()

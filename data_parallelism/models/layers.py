@@ -210,11 +210,12 @@ def dense(units: int, activation: str | None = None, use_bias: bool = True) -> A
     )
 
 
-def convolution(filters: int, size: int, activation: str | None = None) -> Any:
-    """A square convolution, stride 1, output as wide as the input, with that initial kernel."""
+def convolution(filters: int, size: int, activation: str | None = None, strides: int = 1) -> Any:
+    """A square convolution with that initial kernel, padded so that only strides shrink it."""
     return keras.layers.Conv2D(
         filters,
         size,
+        strides,
         padding="same",
         activation=activation,
         kernel_initializer=FanInTruncatedNormal(),

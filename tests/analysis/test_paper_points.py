@@ -331,17 +331,16 @@ def test_several_searches_of_one_workload(shown):
     assert any("not drawn: the folder of records; revision 2" in note for note in data.notes)
 
 
-def test_groups_of_the_archive_are_known_by_their_folder(shown, tmp_path):
+def test_groups_of_the_archive_are_known_by_their_data_sets_or_their_folder(shown, tmp_path):
     name = "mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"
-    panel = Panel(
-        STEPS, "", (Series("", name, stand_in="mnist_6875/simple_cnn_base/nesterov_momentum"),)
-    )
+    panel = Panel(STEPS, "", (Series("", name),))
     own = study("mnist_6875/simple_cnn_base/nesterov_momentum", 8, [trial(0, {200: 0.001})])
     data = shown(panel, own, folder="own")
     assert values(data) == {8: 200}
-    assert any(note.startswith("drawn from mnist_6875/simple_cnn_base") for note in data.notes)
+    assert not any(note.startswith("drawn from") for note in data.notes)
     data = shown(panel, study(name, 8, [trial(0, {100: 0.001})]), folder="published/mnist_subsets")
-    assert values(data) == {8: 100}
+    assert [drawn.label for drawn in data.drawn] == ["[own]", "[published]"]
+    assert [values(data, index) for index in range(2)] == [{8: 200}, {8: 100}]
     figure = PaperFigure(0, "", 1, (panel,))
     gathered = gather(tmp_path / "published/mnist_subsets/mnist_6875", [figure])
     assert list(gathered.of_series(STEPS, panel.series[0])[1]) == [Source()]
