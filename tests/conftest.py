@@ -84,6 +84,8 @@ def imagenet_data_dir() -> str:
 def open_images_data_dir() -> str:
     """A TFDS folder with what stands for Open Images V4."""
     return require("open_images_v4")
+
+
 def lm1b_data_dir(tfds_data_dir: str) -> str:
     """A TFDS folder with an LM1B that is made of the Brown corpus."""
     return require("lm1b")
@@ -93,6 +95,8 @@ def lm1b_data_dir(tfds_data_dir: str) -> str:
 def documents(tfds_data_dir: str) -> str:
     """A folder of text files with a paragraph of a play on each line."""
     return str(pathlib.Path(require("plays")) / "plays")
+
+
 def cifar_10_data_dir(tfds_data_dir: str) -> str:
     """A TFDS folder with the real CIFAR-10."""
     return require("cifar_10")

@@ -78,9 +78,7 @@ def _kept(path: str, is_kept: Callable[[Any], Any]) -> np.ndarray:
     return np.concatenate([np.zeros(0, bool), *flags.batch(BATCH).as_numpy_iterator()])
 
 
-def _packed(
-    split: str, paths: Sequence[str], kept: Sequence[np.ndarray]
-) -> dict[str, np.ndarray]:
+def _packed(split: str, paths: Sequence[str], kept: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     return {
         f"{split}_files": np.array([os.path.basename(path) for path in paths]),
         f"{split}_counts": np.array([len(flags) for flags in kept], np.int64),
@@ -88,9 +86,7 @@ def _packed(
     }
 
 
-def _unpacked(
-    stored: Mapping[str, np.ndarray], split: str, paths: Sequence[str]
-) -> list[FilePart]:
+def _unpacked(stored: Mapping[str, np.ndarray], split: str, paths: Sequence[str]) -> list[FilePart]:
     if stored[f"{split}_files"].tolist() != [os.path.basename(path) for path in paths]:
         raise ValueError(f"{split}: of other files")
     counts = stored[f"{split}_counts"]

@@ -14,7 +14,7 @@ from data_parallelism.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
-class MnistSubset(base.Dataset):
+class MnistSubset(base.ArrayDataset):
     """MNIST with fewer training images; the validation and test images are MNIST's.
 
     The training images are a random part of MNIST's, in their order: those that come first in a

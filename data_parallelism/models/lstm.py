@@ -6,8 +6,8 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from data_parallelism.models.arguments import (
-    checked_count,
     check_text,
+    checked_count,
     checked_num_classes,
     checked_rate,
 )

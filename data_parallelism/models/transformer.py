@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data_parallelism.errors import UserError
 from data_parallelism.models.arguments import (
-    checked_count,
     check_text,
+    checked_count,
     checked_num_classes,
     checked_rate,
 )
@@ -106,9 +106,7 @@ class Transformer:
         rate = checked_rate(self.dropout_rate, "Transformer.dropout_rate")
         object.__setattr__(self, "dropout_rate", rate)
         if not isinstance(self.pre_norm, bool):
-            raise UserError(
-                f"Transformer.pre_norm: expected True or False, got {self.pre_norm!r}"
-            )
+            raise UserError(f"Transformer.pre_norm: expected True or False, got {self.pre_norm!r}")
 
     @property
     def sizes(self) -> Sizes:

@@ -143,9 +143,7 @@ class LanguageModelTests:
 
     def test_a_trial_draws_its_initial_weights_without_a_new_model(self):
         built = []
-        draw = InitialWeights(
-            lambda: built.append(1) or last_logits(self.tiny((LENGTH,), NUM_IDS))
-        )
+        draw = InitialWeights(lambda: built.append(1) or last_logits(self.tiny((LENGTH,), NUM_IDS)))
         before = len(built)
         one, again, other = (draw(0, 8, trial)[0] for trial in (1, 1, 2))
         assert len(built) == before
