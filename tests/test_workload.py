@@ -142,7 +142,10 @@ def test_a_batch_size_without_a_budget_is_refused():
         ({"optimizer": "adam"}, "Workload.optimizer: expected one of momentum, nesterov_momentum"),
         ({"optimizer": ["sgd"]}, "Workload.optimizer: expected one of"),
         ({"schedule": "cosine"}, "Workload.schedule: expected one of constant, linear_decay"),
-        ({"loss": "mse"}, "Workload.loss: expected one of softmax_cross_entropy, got 'mse'"),
+        (
+            {"loss": "mse"},
+            "softmax_cross_entropy, token_cross_entropy, got 'mse'",
+        ),
         ({"stop_rule": "never"}, "Workload.stop_rule: expected one of budget, race, got 'never'"),
         ({"estimator": "both"}, "Workload.estimator: expected one of auto, replicated, vectorized"),
         ({"goal": 0.1}, "Workload.goal: expected a Goal, got 0.1"),
