@@ -15,7 +15,7 @@ FORGET_BIAS = 1.0
 
 
 @keras.saving.register_keras_serializable(package="data_parallelism")
-class TiedEmbedding(keras.layers.Layer):  # type: ignore[name-defined]
+class TiedEmbedding(keras.layers.Layer):
     """One table for both ends of a language model: ids to vectors, and vectors to logits.
 
     With the table `E` of one row per id, the vector of an id is `sqrt(width) E[id]`, and the logits
@@ -64,7 +64,7 @@ class TiedEmbedding(keras.layers.Layer):  # type: ignore[name-defined]
 
 
 @keras.saving.register_keras_serializable(package="data_parallelism")
-class SinusoidalPositions(keras.layers.Layer):  # type: ignore[name-defined]
+class SinusoidalPositions(keras.layers.Layer):
     """Adds waves by which later layers tell positions apart.
 
     Units 2 i and 2 i + 1 of position p get the sine and the cosine of `p / 10000^(2 i / width)`.
@@ -72,7 +72,8 @@ class SinusoidalPositions(keras.layers.Layer):  # type: ignore[name-defined]
 
     Example:
         >>> import numpy as np
-        >>> SinusoidalPositions()(np.zeros((1, 2, 4), "float32")).numpy().round(3).tolist()
+        >>> waves = SinusoidalPositions()(np.zeros((1, 2, 4), "float32")).numpy()
+        >>> waves.astype("float64").round(3).tolist()
         [[[0.0, 1.0, 0.0, 1.0], [0.841, 0.54, 0.01, 1.0]]]
 
     References:
@@ -93,7 +94,7 @@ class SinusoidalPositions(keras.layers.Layer):  # type: ignore[name-defined]
 
 
 @keras.saving.register_keras_serializable(package="data_parallelism")
-class ProjectedLstmCell(keras.layers.Layer):  # type: ignore[name-defined]
+class ProjectedLstmCell(keras.layers.Layer):
     """One step of an LSTM whose output is projected to fewer units before it is fed back.
 
     With the state (r, c), the weights U and P, and `a` what the inputs give to the gates:

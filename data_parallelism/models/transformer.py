@@ -106,9 +106,7 @@ class Transformer:
         rate = checked_rate(self.dropout_rate, "Transformer.dropout_rate")
         object.__setattr__(self, "dropout_rate", rate)
         if not isinstance(self.pre_norm, bool):
-            raise UserError(
-                f"Transformer.pre_norm: expected True or False, got {self.pre_norm!r}"
-            )
+            raise UserError(f"Transformer.pre_norm: expected True or False, got {self.pre_norm!r}")
 
     @property
     def sizes(self) -> Sizes:
