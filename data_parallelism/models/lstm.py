@@ -24,6 +24,7 @@ class Lstm:
 
     It predicts each token of a text from the ones before. Nothing is masked: what is padded at the
     end of a text changes no logits before it, and id 0 at its beginning is an input like any other.
+    Trials do not share a program: TensorFlow has no rule to stack what a loop needs for gradients.
 
     Args:
         embedding_size: width of the vectors that ids become.

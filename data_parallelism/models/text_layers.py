@@ -72,7 +72,8 @@ class SinusoidalPositions(keras.layers.Layer):
 
     Example:
         >>> import numpy as np
-        >>> SinusoidalPositions()(np.zeros((1, 2, 4), "float32")).numpy().round(3).tolist()
+        >>> waves = SinusoidalPositions()(np.zeros((1, 2, 4), "float32")).numpy()
+        >>> waves.astype("float64").round(3).tolist()
         [[[0.0, 1.0, 0.0, 1.0], [0.841, 0.54, 0.01, 1.0]]]
 
     References:

@@ -13,8 +13,8 @@ TINY = Lstm(embedding_size=24, cells=32, projection_size=16)
 class TestLstm(LanguageModelTests):
     tiny = TINY
     num_dropouts = 2
-    learning_rate = 1.0
-    steps = 150
+    learning_rate = 0.3
+    num_steps = 60
 
 
 def test_number_of_parameters():
