@@ -92,8 +92,8 @@ def loaded(*params, files=(DIGITS,)):
 @pytest.mark.parametrize("name", config.shipped_configs())
 def test_every_shipped_config_builds(name):
     workload, text = loaded(files=[name])
-    data, file = name.removesuffix(".gin").split("/")
-    assert workload.dataset.name == data
+    data, _, file = name.removesuffix(".gin").rpartition("/")
+    assert workload.dataset.name == data.rpartition("/")[2]
     assert file == f"{workload.model_name}_{workload.optimizer}"
     assert f"Workload.optimizer = '{workload.optimizer}'" in text
 
