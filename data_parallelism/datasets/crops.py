@@ -34,9 +34,7 @@ def random_crop(encoded: Any, seed: Any, size: int, sides: tuple[int, int]) -> t
 
     draws = tf.unstack(tf.random.stateless_uniform([4], seed, alg="philox"))
     side = sides[0] + _whole(draws[0], sides[1] - sides[0] + 1)
-    crop = _crop(
-        encoded, size, side, lambda free: _whole(tf.stack(draws[1:3]), free + 1)
-    )
+    crop = _crop(encoded, size, side, lambda free: _whole(tf.stack(draws[1:3]), free + 1))
     return tf.cond(draws[3] < 0.5, lambda: crop, lambda: tf.reverse(crop, [1]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 import zipfile
@@ -78,9 +79,7 @@ def _kept(path: str, is_kept: Callable[[Any], Any]) -> np.ndarray:
     return np.concatenate([np.zeros(0, bool), *flags.batch(BATCH).as_numpy_iterator()])
 
 
-def _packed(
-    split: str, paths: Sequence[str], kept: Sequence[np.ndarray]
-) -> dict[str, np.ndarray]:
+def _packed(split: str, paths: Sequence[str], kept: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     return {
         f"{split}_files": np.array([os.path.basename(path) for path in paths]),
         f"{split}_counts": np.array([len(flags) for flags in kept], np.int64),
@@ -88,9 +87,7 @@ def _packed(
     }
 
 
-def _unpacked(
-    stored: Mapping[str, np.ndarray], split: str, paths: Sequence[str]
-) -> list[FilePart]:
+def _unpacked(stored: Mapping[str, np.ndarray], split: str, paths: Sequence[str]) -> list[FilePart]:
     if stored[f"{split}_files"].tolist() != [os.path.basename(path) for path in paths]:
         raise ValueError(f"{split}: of other files")
     counts = stored[f"{split}_counts"]
@@ -108,7 +105,8 @@ def _write(file: Any, arrays: Mapping[str, np.ndarray]) -> None:
             np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
         beside.replace(file)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink()
         raise UserError(
             f"{file}: expected a place to note which records are kept, which cannot be written "
             f"({error.strerror})"

@@ -196,4 +196,3 @@ def _parts(dataset: StreamedImages) -> dict[str, list[FilePart]]:
 @functools.lru_cache(maxsize=16)
 def _sizes(dataset: StreamedImages) -> dict[str, int]:
     return {split: sum(part.size for part in parts) for split, parts in _parts(dataset).items()}
-
