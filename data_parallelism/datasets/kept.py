@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 import zipfile
@@ -104,7 +105,8 @@ def _write(file: Any, arrays: Mapping[str, np.ndarray]) -> None:
             np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
         beside.replace(file)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink()
         raise UserError(
             f"{file}: expected a place to note which records are kept, which cannot be written "
             f"({error.strerror})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import pathlib
 from typing import Any
 
@@ -16,20 +17,21 @@ from data_parallelism.errors import UserError
 TINY = {"image_size": 24, "resize_range": (28, 40)}
 
 
+@functools.cache
 def examples(dataset: StreamedImages, split: str) -> list[tuple[bytes, Any]]:
     """The records of a split in their order, each with its label."""
     import tensorflow as tf
 
+    def labelled(record: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        example = tf.io.parse_single_example(record, dataset.label_features())
+        return record, dataset.label(example)
+
     found = []
     for part in dataset.file_parts(split):
-        records = list(tf.data.TFRecordDataset(part.path).as_numpy_iterator())
-        kept = np.delete(
-            np.arange(part.first, part.first + part.count), part.left_out - part.first
-        )
-        for record in (records[number] for number in kept):
-            features = dataset.label_features()
-            label = dataset.label(tf.io.parse_single_example(record, features)).numpy()
-            found.append((record, label))
+        numbers = np.setdiff1d(np.arange(part.first, part.first + part.count), part.left_out)
+        records = tf.data.TFRecordDataset(part.path).map(labelled)
+        of_file = list(records.as_numpy_iterator())
+        found += [of_file[number] for number in numbers]
     return found
 
 
@@ -71,7 +73,9 @@ class StreamedImagesTests(StreamedDatasetTests):
         self, dataset: StreamedImages
     ) -> None:
         size = self.sizes["train"]
-        first, second = ({x.tobytes() for x in inputs} for inputs, _ in batches(dataset, 2, size, size, KEY))
+        first, second = (
+            {x.tobytes() for x in inputs} for inputs, _ in batches(dataset, 2, size, size, KEY)
+        )
         assert len(first & second) < size / 10
         again = [list(dataset.eval_batches("val", 8).as_numpy_iterator()) for _ in range(2)]
         for (one, _, _), (other, _, _) in zip(*again, strict=True):
@@ -89,9 +93,7 @@ class StreamedImagesTests(StreamedDatasetTests):
         lines: list[str] = []
         dataset.prepare(lines.append)
         wanted = ", ".join(f"{size:,} {split}" for split, size in self.published_sizes.items())
-        assert lines[-1] == (
-            f"{dataset.name}: not the published set, which has {wanted} examples"
-        )
+        assert lines[-1] == (f"{dataset.name}: not the published set, which has {wanted} examples")
         assert dataset.describe()["sizes"] == self.sizes
         assert dataset.describe()["published_sizes"] == self.published_sizes
 

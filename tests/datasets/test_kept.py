@@ -68,9 +68,7 @@ def test_what_cannot_be_used_is_not_there(file, paths, content):
         read_kept(file, paths)
 
 
-@pytest.mark.parametrize(
-    "change", [{"train": ["train-0", "train-2"]}, {"validation": ["train-0"]}]
-)
+@pytest.mark.parametrize("change", [{"train": ["train-0", "train-2"]}, {"validation": ["train-0"]}])
 def test_what_is_of_other_files_is_not_there(file, paths, change):
     with pytest.raises(FileNotFoundError, match="even.npz"):
         read_kept(file, {**paths, **change})

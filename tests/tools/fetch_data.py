@@ -4,9 +4,9 @@
 
 TFDS finds the files in its download cache, so that the package under test runs as it does on any
 machine. TFDS does not hash what lies in its cache, so contents are compared with the published
-MD5 sums first. `imagenet` and `open_images_v4` are stand-ins (`tuxpaint.py`), in a folder of their own,
-so that nothing takes them for the real ones. Packages are kept in `DP_TEST_DATA` (by default `.test_data`, git-ignored); what
-is there already is not fetched or built again.
+MD5 sums first. `imagenet` and `open_images_v4` are stand-ins (`tuxpaint.py`), in a folder of their
+own, so that nothing takes them for the real ones. Packages are kept in `DP_TEST_DATA` (by default
+`.test_data`, git-ignored); what is there already is not fetched or built again.
 """
 
 from __future__ import annotations

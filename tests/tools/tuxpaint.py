@@ -211,13 +211,16 @@ def _open_images(package: pathlib.Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if number % 4:
             objects.append({"label": PERSON, "confidence": 7, "source": "machine"})
         file_name = f"{number:016x}.jpg"
-        yield file_name, {
-            "image": io.BytesIO(_jpeg(_picture(package, name, "white"))),
-            "image/filename": file_name,
-            "objects": objects,
-            "objects_trainable": objects,
-            "bobjects": [],
-        }
+        yield (
+            file_name,
+            {
+                "image": io.BytesIO(_jpeg(_picture(package, name, "white"))),
+                "image/filename": file_name,
+                "objects": objects,
+                "objects_trainable": objects,
+                "bobjects": [],
+            },
+        )
 
 
 def _picture(package: pathlib.Path, name: str, ground: str) -> Image.Image:
