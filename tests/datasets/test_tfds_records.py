@@ -45,7 +45,9 @@ def test_files_by_name(tmp_path: pathlib.Path) -> None:
     names = [pathlib.Path(p.path).name for p in tfds_records.split_files(folder, "train")]
     assert names == [f"own-train.tfrecord-0000{n}-of-00003" for n in range(3)]
     (tmp_path / "dev").mkdir()
-    folder = describe(tmp_path / "dev", filepathTemplate="{SPLIT}_{SHARD_INDEX}.{FILEFORMAT}", name="dev")
+    folder = describe(
+        tmp_path / "dev", filepathTemplate="{SPLIT}_{SHARD_INDEX}.{FILEFORMAT}", name="dev"
+    )
     names = [pathlib.Path(p.path).name for p in tfds_records.split_files(folder, "dev")]
     assert names == [f"dev_0000{n}.tfrecord" for n in range(3)]
 
