@@ -86,6 +86,7 @@ def open_images_data_dir() -> str:
     return require("open_images_v4")
 
 
+@pytest.fixture(scope="session")
 def lm1b_data_dir(tfds_data_dir: str) -> str:
     """A TFDS folder with an LM1B that is made of the Brown corpus."""
     return require("lm1b")
@@ -97,6 +98,7 @@ def documents(tfds_data_dir: str) -> str:
     return str(pathlib.Path(require("plays")) / "plays")
 
 
+@pytest.fixture(scope="session")
 def cifar_10_data_dir(tfds_data_dir: str) -> str:
     """A TFDS folder with the real CIFAR-10."""
     return require("cifar_10")
