@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from data_parallelism import seeds
-from data_parallelism.datasets import Arrays, Dataset
+from data_parallelism.datasets import Arrays, Dataset, StreamedDataset
+from data_parallelism.datasets.streamed_images import StreamedImages
+from data_parallelism.datasets.tfds_records import sliced
+from data_parallelism.datasets.window_order import FilePart
 
 FEW = {"train": 64, "val": 32, "test": 16}
 
 
 def few_examples(dataset: Dataset) -> Dataset:
-    """The first examples of each split, so that measuring takes no time."""
+    """The first examples of each split, so that measuring takes no time.
+
+    Of pictures that are streamed all: what stands for them is small.
+    """
+    if isinstance(dataset, StreamedImages):
+        return dataset
+    if isinstance(dataset, StreamedDataset):
+        return _few_streamed(dataset)
     return _changed(dataset, FEW, lambda name, whole: _first(whole, FEW[name]))
 
 
@@ -28,6 +39,15 @@ def _first(split: Arrays, count: int) -> Arrays:
 def _shuffled(name: str, split: Arrays) -> Arrays:
     order = seeds.permutation(len(split), "shuffled labels", name)
     return Arrays(split.inputs, split.labels[order])
+
+
+def _few_streamed(dataset: StreamedDataset) -> Dataset:
+    def file_parts(self: Any, split: str) -> list[FilePart]:
+        return sliced(dataset.file_parts(split), 0, FEW[split])
+
+    kind = type(dataset)
+    few = type(f"Few{kind.__name__}", (kind,), {"sizes": FEW, "file_parts": file_parts})
+    return few(**{f.name: getattr(dataset, f.name) for f in dataclasses.fields(dataset)})
 
 
 def _changed(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -16,12 +18,13 @@ from data_parallelism.records import read_study
 from data_parallelism.reference.published import (
     FIXED_METAPARAMETERS,
     find_workload,
+    num_parameters,
     published_studies,
     published_workloads,
 )
 from data_parallelism.reference.published_curves import find_curve
 from data_parallelism.runner import run_studies
-from data_parallelism.workload import Workload
+from data_parallelism.workload import WEIGHT_DECAY, Workload
 
 QUICK_STUDY = "digits/fc_64_64_nesterov_momentum.gin"
 # Config to the workload that it reproduces, for all 35 of the paper.
@@ -46,8 +49,9 @@ class Model:
 
     Args:
         num_parameters: of the full size.
-        data: fixture that has the data set ready.
-        quicker: bindings for the three steps, where the full size would take too long.
+        data: fixture that has the data set ready, or what stands for it, and gives its folder.
+        quicker: bindings for the three steps, where the full size would take too long; `{folder}`
+            in them is that of the data.
     """
 
     num_parameters: int
@@ -59,6 +63,36 @@ CNN = Model(3_274_634)
 # The program of many trials takes seconds to compile: two of the four small networks do.
 NO_PROGRAM = ("Workload.estimator = 'replicated'",)
 RESNET_8 = Model(75_050, "cifar_10_data_dir")
+SMALL_RESNET_50 = ("ResNet50.blocks = (1, 1)", "ResNet50.width = 4")
+SMALL_VGG_11 = ("Vgg11.convolutions = (1, 1)", "Vgg11.width = 4", "Vgg11.units = 8")
+SMALL_TRANSFORMER = tuple(
+    f"Transformer.{name} = {value}"
+    for name, value in (("num_layers", 1), ("width", 8), ("num_heads", 2), ("filter_size", 16))
+)
+SMALL_LSTM = ("Lstm.embedding_size = 8", "Lstm.cells = 16", "Lstm.projection_size = 8")
+BROWN = ("Lm1b.vocabulary_size = 400",)
+PLAYS = (
+    "CommonCrawl.vocabulary_size = 400",
+    "CommonCrawl.files = '{folder}/*.txt'",
+    "CommonCrawl.held_out = 0.1",
+)
+
+
+def small_images(dataset: str) -> tuple[str, ...]:
+    """Bindings that make small pictures of what stands for a data set."""
+    sizes = ("image_size = 16", "resize_range = (18, 24)")
+    return tuple(f"{dataset}.{b}" for b in ("data_dir = '{folder}'", *sizes))
+
+
+def on_images(count: int, dataset: str, quicker: tuple[str, ...]) -> Model:
+    data = "open_images_data_dir" if dataset == "OpenImagesV4" else "imagenet_data_dir"
+    return Model(count, data, (*quicker, *small_images(dataset)))
+
+
+def on_lm1b(count: int, quicker: tuple[str, ...]) -> Model:
+    return Model(count, "lm1b_data_dir", (*quicker, *BROWN))
+
+
 MODELS = {
     QUICK_STUDY: Model(8_970, "tfds_data_dir"),
     "cifar_10/resnet_8_nesterov_momentum.gin": RESNET_8,
@@ -83,6 +117,34 @@ MODELS = {
         f"mnist_subsets/mnist_{size}/simple_cnn_base_nesterov_momentum.gin": CNN
         for size in (6875, 13750, 27500, 55000)
     },
+    "solution_quality/fashion_mnist/simple_cnn_base_nesterov_momentum.gin": Model(
+        CNN.num_parameters, "fashion_mnist_data_dir"
+    ),
+    "solution_quality/mnist/simple_cnn_base_nesterov_momentum.gin": CNN,
+    "imagenet/resnet_50_nesterov_momentum.gin": on_images(25_549_352, "Imagenet", SMALL_RESNET_50),
+    "imagenet/vgg_11_nesterov_momentum.gin": on_images(132_863_336, "Imagenet", SMALL_VGG_11),
+    "imagenet_subsets/imagenet_half_classes/resnet_50_nesterov_momentum.gin": on_images(
+        24_524_852, "ImagenetHalfClasses", SMALL_RESNET_50
+    ),
+    "imagenet_subsets/imagenet_half_images/resnet_50_nesterov_momentum.gin": on_images(
+        25_549_352, "ImagenetHalfImages", SMALL_RESNET_50
+    ),
+    "open_images_v4/resnet_50_nesterov_momentum.gin": on_images(
+        38_224_466, "OpenImagesV4", SMALL_RESNET_50
+    ),
+    "lm1b/lstm_nesterov_momentum.gin": on_lm1b(62_791_680, SMALL_LSTM),
+    "lm1b/transformer_base_nesterov_momentum.gin": on_lm1b(35_287_040, SMALL_TRANSFORMER),
+    "lm1b/transformer_narrow_and_shallow_nesterov_momentum.gin": on_lm1b(
+        9_769_984, SMALL_TRANSFORMER
+    ),
+    **{
+        f"lm1b/transformer_shallow_{optimizer}.gin": on_lm1b(22_685_696, SMALL_TRANSFORMER)
+        for optimizer in ("momentum", "nesterov_momentum", "sgd")
+    },
+    "lm1b/transformer_wide_nesterov_momentum.gin": on_lm1b(108_322_816, SMALL_TRANSFORMER),
+    "common_crawl/transformer_base_nesterov_momentum.gin": Model(
+        35_287_040 - (32_000 - 24_006) * 512, "documents", (*SMALL_TRANSFORMER, *PLAYS)
+    ),
 }
 
 
@@ -119,6 +181,7 @@ def test_what_was_not_searched_is_fixed(name):
     for batch_size in workload.batch_sizes:
         axes = workload.space_at(batch_size).parameters
         fixed = {key: axis.values[0] for key, axis in axes.items() if not axis.is_searched}
+        fixed.pop(WEIGHT_DECAY, None)  # Of our own choice.
         assert fixed == FIXED_METAPARAMETERS.get(PUBLISHED[name].name, {})
 
 
@@ -135,19 +198,26 @@ def test_every_config_has_its_model_here():
     assert set(MODELS) == set(shipped_configs())
 
 
+@functools.lru_cache(maxsize=64)
+def num_parameters_of(model: Any, input_shape: tuple[int, ...], num_classes: int) -> int:
+    built = model(input_shape, num_classes)
+    return sum(math.prod(variable.shape) for variable in built.trainable_variables)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_number_of_parameters(name):
     workload = loaded(name)
-    model = workload.model(workload.dataset.input_shape, workload.dataset.num_classes)
-    count = sum(np.prod(variable.shape) for variable in model.trainable_variables)
+    dataset = workload.dataset
+    count = num_parameters_of(workload.model, dataset.input_shape, dataset.num_classes)
     assert count == MODELS[name].num_parameters
+    assert count == num_parameters(dataset.name, workload.model_name)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_three_steps_and_their_measurements(name, request, tmp_path):
-    request.getfixturevalue(MODELS[name].data)
+    folder = request.getfixturevalue(MODELS[name].data)
     bindings = (
-        *MODELS[name].quicker,
+        *(binding.replace("{folder}", folder) for binding in MODELS[name].quicker),
         "Workload.batch_sizes = (8,)",
         "Workload.num_trials = 1",
         "Workload.group_width = 1",

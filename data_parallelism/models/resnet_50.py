@@ -45,9 +45,9 @@ class ResNet50:
       norm and ReLU that pre-activation leaves over (He et al. 2016b).
     - [D] A convolution of size k sees k // 2 zeros around the image whatever its stride, as in He
       et al. 2016a. Convolutions have no bias, the dense layer has one.
-    - [D] Weight decay 1e-4 on the kernels of the convolutions and the dense layer, not on biases,
-      gamma and beta. Momentum and epsilon of the moving averages: see `GhostBatchNorm`. Initial
-      kernels: see `layers.FanInTruncatedNormal`; gamma starts at 1 in every norm.
+    - [D] Momentum and epsilon of the moving averages: see `GhostBatchNorm`. Initial kernels: see
+      `layers.FanInTruncatedNormal`; gamma starts at 1 in every norm. Weight decay is a metaparameter
+      of the search (`workload.WEIGHT_DECAY`).
 
     With 224 by 224 pixels and 1,000 classes it has 25,549,352 parameters.
 
@@ -56,12 +56,9 @@ class ResNet50:
         width: channels of the first convolution and of the first stage's 3x3 convolutions.
         group_size: examples in a group of the ghost batch norm.
         norm_momentum: share of its moving averages that a step keeps.
-        weight_decay: the loss gets half of it times the sum of squares of all kernels. If
-            `weight_decay` is a metaparameter of the search, that comes on top: set this to 0 then.
 
     Raises:
-        UserError: a size that is no whole number >= 1, or a momentum or a weight decay outside
-            [0, 1).
+        UserError: a size that is no whole number >= 1, or a momentum outside [0, 1).
 
     Example:
         >>> ResNet50().name
@@ -80,14 +77,12 @@ class ResNet50:
     width: int = PUBLISHED_WIDTH
     group_size: int = 32
     norm_momentum: float = 0.99
-    weight_decay: float = 1e-4
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "blocks", checked_counts(self.blocks, "ResNet50.blocks"))
         checked_count(self.width, "ResNet50.width")
         checked_count(self.group_size, "ResNet50.group_size")
         checked_rate(self.norm_momentum, "ResNet50.norm_momentum")
-        checked_rate(self.weight_decay, "ResNet50.weight_decay")
 
     @property
     def name(self) -> str:
@@ -106,7 +101,7 @@ class ResNet50:
 
         Returns:
             A Keras model from `[batch, height, width, channels]` to logits
-            `[batch, num_classes]`. Its `losses` hold the weight decay.
+            `[batch, num_classes]`.
 
         Raises:
             UserError: fewer than two classes, or examples that are no such images.
@@ -127,7 +122,6 @@ class ResNet50:
         logits = k.Dense(
             classes,
             kernel_initializer=FanInTruncatedNormal(),
-            kernel_regularizer=self._penalty(),
             name="logits",
         )(x)
         return keras.Model(images, logits, name=self.name)
@@ -164,12 +158,6 @@ class ResNet50:
             padding="same" if stride == 1 else "valid",
             use_bias=False,
             kernel_initializer=FanInTruncatedNormal(),
-            kernel_regularizer=self._penalty(),
             name=f"{name}_convolution",
         )
         return convolution(x)
-
-    def _penalty(self) -> Any:
-        from data_parallelism.models.layers import keras
-
-        return keras.regularizers.L2(self.weight_decay / 2) if self.weight_decay else None

@@ -102,19 +102,6 @@ def test_layers_have_the_same_names_in_every_build():
     assert [v.path for v in one.variables] == [v.path for v in other.variables]
 
 
-@pytest.mark.parametrize("weight_decay", [1e-4, 0.5])
-def test_weight_decay_is_half_the_sum_of_squares_of_all_kernels(weight_decay):
-    model = dataclasses.replace(TINY, weight_decay=weight_decay)((8, 8, 1), 10)
-    assert len(kernels(model)) == 1 + 2 * 4 + 1
-    squares = sum(np.sum(kernel.numpy() ** 2.0) for kernel in kernels(model))
-    assert len(model.losses) == len(kernels(model))
-    np.testing.assert_allclose(sum(model.losses), weight_decay / 2 * squares, rtol=1e-5)
-
-
-def test_without_weight_decay_there_is_no_penalty():
-    assert dataclasses.replace(TINY, weight_decay=0)((8, 8, 1), 10).losses == []
-
-
 class NumpyResNet:
     """The forward pass of a model, written down anew in float64.
 
@@ -219,7 +206,6 @@ def test_parts_of_a_batch_that_are_whole_groups_give_the_same_logits():
         ({"width": 0}, r"width: expected a whole number >= 1, got 0"),
         ({"group_size": "32"}, r"group_size: expected a whole number >= 1, got '32'"),
         ({"norm_momentum": 1}, r"norm_momentum: expected a number in \[0, 1\), got 1"),
-        ({"weight_decay": -1e-4}, r"weight_decay: expected a number in \[0, 1\), got -0.0001"),
     ],
 )
 def test_wrong_arguments(arguments, problem):
