@@ -38,6 +38,10 @@ def sums(logits: Any, labels: Any, mask: Any) -> Any:
         labels: `[batch, classes]`, not 0 where a class is positive.
         mask: `[batch]`, 0 for padding.
 
+    Warning:
+        `tf.bitcast` has no rule under `tf.vectorized_map`: for logits that are stacked over trials,
+        call this for each trial, outside of it.
+
     Returns:
         int64 `[4, NUM_BINS]`, 16 MiB whatever the data, from the lowest scores to the highest:
         positive pairs, all pairs, sum and sum of squares of the lower bits. Added up, int64 and
@@ -62,9 +66,10 @@ def finish(total: Any) -> float:
 
     A bin whose scores are equal is one place of the ranking, so data with no other bins (scores
     that are tied or come in half precision, say) get the exact value. In any other bin the order is
-    lost, and its positives are taken as spread evenly over its places. Only an order within bins
-    that favours one class of pairs, everywhere and in the same sense, can add up to an error: with
-    scores from a network it is about 1e-6 (`tests/test_average_precision.py`).
+    lost, and its positives are taken as spread evenly over its places. What that can be wrong by is
+    at most, summed over the bins, a bin's share of the positives times how far the precision moves
+    within it, and only if the order within the bins favours positives everywhere, or negatives. On
+    1,000 examples by 7,186 classes with continuous scores it was wrong by 8e-7.
 
     Args:
         total: the sum of what `sums` gave for the batches, `[4, NUM_BINS]`.

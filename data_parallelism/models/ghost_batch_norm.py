@@ -115,7 +115,7 @@ class GhostBatchNorm(keras.layers.Layer):  # type: ignore[name-defined]
         mean = tf.reduce_sum(groups.values, axis=(1, 2), keepdims=True) / counts
         centred = groups.values - mean
         if groups.is_example is not None:
-            centred = tf.where(groups.is_example, centred, 0)
+            centred *= groups.is_example
         variance = tf.reduce_sum(tf.square(centred), axis=(1, 2), keepdims=True) / counts
         weights = groups.num_examples / tf.reduce_sum(groups.num_examples)
         for moving, statistic in ((self.moving_mean, mean), (self.moving_variance, variance)):
@@ -179,7 +179,8 @@ class _Groups(NamedTuple):
     Args:
         values: `[groups, group size, positions, channels]`.
         num_examples: of each group, `[groups, 1, 1, 1]`, as floats.
-        is_example: false for what is filled up, `[groups, group size, 1, 1]`; None if nothing is.
+        is_example: 0 for what is filled up, else 1, `[groups, group size, 1, 1]`; None if nothing
+            is filled up.
         batch_shape: of the batch as it came.
     """
 
@@ -206,6 +207,6 @@ def _grouped(x: tf.Tensor, group_size: int) -> _Groups:
         x = tf.pad(x, [[0, missing]] + [[0, 0]] * (len(shape) - 1))
     num_groups = (batch_size + missing) // rows
     sizes = tf.minimum(batch_size - rows * tf.range(num_groups), rows)[:, None, None, None]
-    is_example = None if is_whole else tf.range(rows)[:, None, None] < sizes
+    is_example = None if is_whole else tf.cast(tf.range(rows)[:, None, None] < sizes, x.dtype)
     values = tf.reshape(x, [num_groups, rows, -1, shape[-1]])
     return _Groups(values, tf.cast(sizes, x.dtype), is_example, shape)
