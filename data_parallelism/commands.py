@@ -67,7 +67,7 @@ def print_status(records_dir: str) -> int:
         name = _workload_name(folder, records_dir)
         table.add_row(name, *cells_of(status), str(status.running), left, state)
         is_complete = is_complete and status.has_all
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
     return 0 if is_complete else 1
 
 

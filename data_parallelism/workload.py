@@ -105,7 +105,7 @@ class Goal:
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """How many steps a trial may take: `ceil(steps + examples / batch_size)`.
+    """How many steps a trial may take: `min(ceil(steps + examples / batch_size), max_steps)`.
 
     The two terms are the two ends of a steps-to-result curve: its plateau and its perfectly
     scaling part. Where a curve is known, take 3 to 5 times its values.
@@ -114,11 +114,13 @@ class Budget:
         steps: steps at any batch size.
         examples: training examples shared out over steps.
         per_batch_size: steps for single batch sizes, which replace the formula there.
+        max_steps: the most that the formula gives at any batch size, or None.
     """
 
     steps: float = 0.0
     examples: float = 0.0
     per_batch_size: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    max_steps: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("steps", "examples"):
@@ -130,6 +132,10 @@ class Budget:
                 "Budget.per_batch_size: expected whole numbers of steps >= 1 by batch size, "
                 f"got {self.per_batch_size!r}"
             )
+        if self.max_steps is not None and not _is_count(self.max_steps):
+            raise UserError(
+                f"Budget.max_steps: expected a whole number >= 1, got {self.max_steps!r}"
+            )
         if self.steps + self.examples <= 0 and not self.per_batch_size:
             raise UserError("Budget: expected steps, examples or per_batch_size, got none of them")
 
@@ -138,6 +144,7 @@ class Budget:
         steps = self.per_batch_size.get(batch_size)
         if steps is None:
             steps = math.ceil(self.steps + self.examples / batch_size)
+            steps = steps if self.max_steps is None else min(steps, self.max_steps)
         if steps < 1:
             raise UserError(f"Budget: expected steps at batch size {batch_size}, got none")
         if steps > MAX_STEPS:

@@ -93,9 +93,8 @@ def loaded(*params, files=(DIGITS,)):
 @pytest.mark.parametrize("name", config.shipped_configs())
 def test_every_shipped_config_builds(name):
     workload, text = loaded(files=[name])
-    *group, data, file = name.removesuffix(".gin").split("/")
-    assert workload.group == "/".join(group)
-    assert workload.dataset.name == data
+    data, _, file = name.removesuffix(".gin").rpartition("/")
+    assert workload.dataset.name == data.rpartition("/")[2]
     assert file == f"{workload.model_name}_{workload.optimizer}"
     assert f"Workload.optimizer = '{workload.optimizer}'" in text
 
@@ -118,8 +117,9 @@ def test_every_shipped_config_shows_its_own_command(name):
 
 @pytest.mark.parametrize("data", ["mnist", "fashion_mnist"])
 def test_the_budgets_of_figure_11(data):
-    name = f"solution_quality/{data}/simple_cnn_base_nesterov_momentum"
-    workload, _ = loaded(files=[f"{name}.gin"])
+    workload, _ = loaded(files=[f"solution_quality/{data}/simple_cnn_base_nesterov_momentum.gin"])
+    name = f"solution_quality/{data}/simple_cnn_base/nesterov_momentum"
+    assert workload.name == name and workload.group == "solution_quality"
     assert workload.goal == Goal("val/classification_error", None)
     thousands = (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
     assert workload.step_budgets == tuple(1000 * number for number in thousands)

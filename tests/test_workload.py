@@ -107,6 +107,8 @@ def test_budgets_round_up():
     assert budget.train_steps(64) == 13
     assert budget.train_steps(8) == 7
     assert Budget(examples=1e-9).train_steps(10**6) == 1
+    most = Budget(examples=1000, per_batch_size={2: 300}, max_steps=100)
+    assert [most.train_steps(size) for size in (1, 2, 10, 64)] == [100, 300, 100, 16]
 
 
 @pytest.mark.parametrize(
@@ -115,6 +117,8 @@ def test_budgets_round_up():
         ({}, "Budget: expected steps, examples or per_batch_size, got none of them"),
         ({"steps": -1}, "Budget.steps: expected a number >= 0, got -1"),
         ({"steps": math.inf}, "Budget.steps: expected a number >= 0, got inf"),
+        ({"steps": 1, "max_steps": 0}, "Budget.max_steps: expected a whole number >= 1, got 0"),
+        ({"steps": 1, "max_steps": 1.5}, "Budget.max_steps: expected a whole number >= 1, got 1.5"),
         ({"examples": "many"}, "Budget.examples: expected a number >= 0, got 'many'"),
         ({"steps": 1, "per_batch_size": 8}, "Budget.per_batch_size: expected whole numbers"),
         ({"steps": 1, "per_batch_size": {"8": 8}}, "Budget.per_batch_size: expected whole numbers"),
