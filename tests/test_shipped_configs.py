@@ -32,12 +32,13 @@ PUBLISHED = {
     "{}/{}_{}.gin".format(*name.rsplit("/", 2)): workload
     for name, workload in published_workloads().items()
 }
-SHIPPED = [name for name in shipped_configs() if name != QUICK_STUDY]
-# Config to its published curve, of those that have one.
+SHIPPED = [name for name in shipped_configs() if name in PUBLISHED]
+# Config to its published curve, of those that have one for their goal.
 CURVES = {
     name: curve
     for name in SHIPPED
     if (curve := find_curve(*PUBLISHED[name].name.rsplit("/", 2), goal=PUBLISHED[name].goal))
+    and curve.goal == PUBLISHED[name].goal
 }
 # Times the published steps to result, between which a step budget has to lie.
 LEAST_BUDGET, LARGEST_BUDGET = 3, 12
@@ -160,9 +161,8 @@ def names_of(workload: Workload) -> dict[str, str]:
     }
 
 
-def test_each_reproduces_a_workload_of_the_paper():
-    assert QUICK_STUDY in shipped_configs()
-    assert set(SHIPPED) <= set(PUBLISHED)
+def test_each_but_the_quick_study_is_a_workload_of_the_paper():
+    assert set(shipped_configs()) - set(SHIPPED) == {QUICK_STUDY}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -235,8 +235,7 @@ def test_three_steps_and_their_measurements(name, request, tmp_path):
     points = space.points(1, seed=0, batch_size=8, start=trial.trial_id)
     assert [trial.parameters] == points
     assert trial.curve.steps.tolist() == [0, 1, 2, 3]
-    metric = workload.goal.metric
-    assert np.isfinite(trial.curve.metrics[metric]).all()
+    assert np.isfinite(trial.curve.metrics[workload.goal.metric]).all()
     losses = [values for key, values in trial.curve.metrics.items() if "cross_entropy" in key]
     assert losses and all(values[0] != values[-1] for values in losses)
     assert parse_settings(record).space == space.parameters
