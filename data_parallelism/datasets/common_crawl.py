@@ -42,7 +42,8 @@ class CommonCrawl(TextDataset):
         vocabulary_size: see `TextDataset`.
         length: tokens that a text is cut to in training; at evaluation it is cut to 476.
         files: a path with a pattern in its last part: `"/data/crawl/*.txt"` with a text on each
-            line (empty ones do not count; many files are read faster than a large one), or `"/data/crawl/*.tfrecord"` of `tf.train.Example`s with a feature `text`.
+            line, of which empty ones do not count, or `"/data/crawl/*.tfrecord"` of
+            `tf.train.Example`s with a feature `text`. Many files are read faster than a large one.
         held_out: share of the texts that are held out.
 
     References:

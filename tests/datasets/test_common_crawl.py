@@ -23,8 +23,8 @@ def write_records(path: pathlib.Path, texts: list[str]) -> None:
 class SmallWindows(CommonCrawl):
     """Gives its first batch sooner."""
 
-    window_size = 2_048
-    unit_size = 256
+    window_size = 8_192
+    unit_size = 1_024
 
 
 @pytest.fixture(scope="module")

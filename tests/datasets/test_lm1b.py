@@ -14,8 +14,8 @@ from data_parallelism.errors import UserError
 class SmallWindows(Lm1b):
     """Gives its first batch sooner."""
 
-    window_size = 2_048
-    unit_size = 256
+    window_size = 8_192
+    unit_size = 1_024
 
 
 @pytest.fixture(scope="module")
