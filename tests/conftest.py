@@ -84,3 +84,15 @@ def imagenet_data_dir() -> str:
 def open_images_data_dir() -> str:
     """A TFDS folder with what stands for Open Images V4."""
     return require("open_images_v4")
+
+
+@pytest.fixture(scope="session")
+def lm1b_data_dir(tfds_data_dir: str) -> str:
+    """A TFDS folder with an LM1B that is made of the Brown corpus."""
+    return require("lm1b")
+
+
+@pytest.fixture(scope="session")
+def documents(tfds_data_dir: str) -> str:
+    """A folder of text files with a paragraph of a play on each line."""
+    return str(pathlib.Path(require("plays")) / "plays")

@@ -65,11 +65,11 @@ class TextIndex:
             size = epath.Path(path).stat().length
             if entries.get(path, {}).get("bytes") != size:
                 self._val_file().unlink(missing_ok=True)
-                count, held_out = _count(path, self.share)
-                entries[path] = {"bytes": size, "count": count, "held_out": held_out}
+                entries[path] = {"bytes": size, **_count(path, self.share)}
                 self._write(entries)
                 if progress:
-                    progress(f"counted {count:,} texts in file {number} of {len(self.paths)}")
+                    count = entries[path]["count"]
+                    progress(f"counted {count:,} rows in file {number} of {len(self.paths)}")
         num_held_out = sum(len(entries[path]["held_out"]) for path in self.paths)
         if not num_held_out:
             raise UserError(
@@ -121,7 +121,7 @@ def is_record_file(path: str) -> bool:
 
 
 def read_texts(path: str) -> Iterator[bytes]:
-    """The texts of a file in their order: the feature `text` of records, or lines but empty ones.
+    """The texts of a file in their order: the feature `text` of records, or its lines.
 
     Raises:
         UserError: if the file cannot be read, or a record has no `text`.
@@ -132,7 +132,7 @@ def read_texts(path: str) -> Iterator[bytes]:
                 yield _text_of(record, f"{path}, record {number}")
         else:
             with epath.Path(path).open("rb") as file:
-                yield from (line.strip() for line in file if line.strip())
+                yield from (line.strip() for line in file)
     except (OSError, tfrecord.Damaged) as error:
         raise UserError(f"{path}: cannot read its texts ({error})") from error
 
@@ -154,18 +154,21 @@ def _text_of(record: bytes, where: str) -> bytes:
     return feature.bytes_list.value[0]
 
 
-def _count(path: str, share: float) -> tuple[int, list[int]]:
-    """The number of texts of a file, and which of them are held out."""
-    count, held_out = 0, []
+def _count(path: str, share: float) -> dict[str, Any]:
+    """The number of rows of a file, and which of them are empty or held out."""
+    count, empty, held_out = 0, [], []
     for text in read_texts(path):
-        if is_held_out(text, share):
+        if not text:
+            empty.append(count)
+        elif is_held_out(text, share):
             held_out.append(count)
         count += 1
-    return count, held_out
+    return {"count": count, "empty": empty, "held_out": held_out}
 
 
 def _training_part(path: str, entry: Mapping[str, Any]) -> FilePart:
-    return FilePart(path, 0, entry["count"], np.array(entry["held_out"], np.int64))
+    left_out = np.sort(np.array([*entry["empty"], *entry["held_out"]], np.int64))
+    return FilePart(path, 0, entry["count"], left_out)
 
 
 def _write(file: Any, parts: Sequence[bytes] | Iterator[bytes]) -> None:

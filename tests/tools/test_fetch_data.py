@@ -19,6 +19,7 @@ def source(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> fetch_dat
         fetch=lambda package, folder: (folder / f"{package}.tgz").write_bytes(b"data"),
         read=lambda package: {"file": package.read_bytes(), "readme": b""},
         md5={"file": hashlib.md5(b"data").hexdigest()},
+        pack=lambda files, name: files[name],
         records="own/1.0.0",
     )
 
