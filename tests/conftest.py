@@ -96,3 +96,9 @@ def lm1b_data_dir(tfds_data_dir: str) -> str:
 def documents(tfds_data_dir: str) -> str:
     """A folder of text files with a paragraph of a play on each line."""
     return str(pathlib.Path(require("plays")) / "plays")
+
+
+@pytest.fixture(scope="session")
+def cifar_10_data_dir(tfds_data_dir: str) -> str:
+    """A TFDS folder with the real CIFAR-10."""
+    return require("cifar_10")

@@ -117,11 +117,12 @@ def fetch(name: str, folder: pathlib.Path) -> None:
         if source.records is None:
             if not (folder / name).exists():
                 _write(raw_files(name), folder / name)
-        elif not (folder / source.records / "dataset_info.json").exists():
-            if isinstance(source, StandIn):
-                _build_stand_in(source, folder)
-            else:
-                _build(source, raw_files(name), folder)
+        elif (folder / source.records / "dataset_info.json").exists():
+            return
+        elif isinstance(source, StandIn):
+            _build_stand_in(source, folder)
+        else:
+            _build(source, raw_files(name), folder)
 
 
 def raw_files(name: str) -> dict[str, bytes]:
