@@ -1,8 +1,10 @@
 """Crops of encoded pictures, which decode no more of a picture than they need.
 
-A crop is what resizing the whole picture and then cropping gives: bilinear, without antialiasing,
-as TensorFlow resizes by default, to within 1 of 255. Values are rounded to whole numbers, as image
-libraries keep them.
+To resize a picture and then crop a square from it is to crop a larger or smaller square and then
+resize that, but for what lies between pixels: the square here begins and ends at whole pixels of
+the picture, so that it is within a pixel of it of what the other order gives. Along its edges
+it knows nothing of the pixels beyond. Resizing is bilinear and without antialiasing, as
+TensorFlow's is by default; values are rounded to whole numbers, as image libraries keep them.
 """
 
 from __future__ import annotations
@@ -12,10 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import tensorflow as tf
-
-# Pixels decoded around the window: the next one for the interpolation, and two over which JPEG
-# smooths its colours.
-MARGIN = 3
 
 
 def random_crop(encoded: Any, seed: Any, size: int, sides: tuple[int, int]) -> tf.Tensor:
@@ -71,44 +69,21 @@ def _crop(encoded: Any, size: int, side: Any, offset: Callable[[Any], Any]) -> A
         lambda: tf.io.extract_jpeg_shape(encoded),
         lambda: tf.shape(_decoded(encoded)),
     )[:2]
-    # As whole numbers, so that no rounding of another machine moves a side by a pixel.
-    smaller = tf.reduce_min(shape)
-    resized = (2 * shape * side + smaller) // (2 * smaller)
-    start = offset(resized - size)
-    scale = tf.cast(resized, tf.float32) / tf.cast(shape, tf.float32)
-    begin = tf.cast(tf.cast(start, tf.float32) / scale, tf.int32) - MARGIN
-    end = tf.cast(tf.cast(start + size, tf.float32) / scale, tf.int32) + 1 + MARGIN
-    begin, end = tf.maximum(begin, 0), tf.minimum(end, shape)
-    window = tf.concat([begin, end - begin], axis=0)
+    # In whole numbers, so that no rounding of another machine moves a window by a pixel.
+    length = tf.maximum((2 * size * tf.reduce_min(shape) + side) // (2 * side), 1)
+    window = tf.concat([offset(shape - length), [length, length]], axis=0)
     pixels = tf.cond(
         is_jpeg,
         lambda: tf.io.decode_and_crop_jpeg(
             encoded, window, channels=3, dct_method="INTEGER_ACCURATE"
         ),
-        lambda: tf.slice(_decoded(encoded), [*tf.unstack(begin), 0], [*tf.unstack(end - begin), 3]),
+        lambda: tf.image.crop_to_bounding_box(_decoded(encoded), *tf.unstack(window)),
     )
-    translation = tf.cast(begin, tf.float32) * scale - tf.cast(start, tf.float32)
-    return _resampled(pixels, size, scale, translation)
+    square = tf.cast(tf.round(tf.image.resize(pixels, [size, size])), tf.uint8)
+    return tf.ensure_shape(square, [size, size, 3])
 
 
 def _decoded(encoded: Any) -> Any:
     import tensorflow as tf
 
     return tf.io.decode_image(encoded, channels=3, expand_animations=False)
-
-
-def _resampled(pixels: Any, size: int, scale: Any, translation: Any) -> Any:
-    """Pixels `[..., 3]` taken to a square of bytes by a scale and then a translation."""
-    import tensorflow as tf
-
-    resampled = tf.raw_ops.ScaleAndTranslate(
-        images=pixels[None],
-        size=[size, size],
-        scale=scale,
-        translation=translation,
-        kernel_type="triangle",
-        antialias=False,
-    )[0]
-    square = tf.cast(tf.round(resampled), tf.uint8)
-    square.set_shape([size, size, 3])
-    return square

@@ -1,4 +1,4 @@
-"""Crops against a plain resize of the whole picture, written in NumPy."""
+"""Crops against a plain resize, of the window and of the whole picture, written in NumPy."""
 
 from __future__ import annotations
 
@@ -64,61 +64,74 @@ def random_crop():
 SHAPES = [(60, 80), (97, 64), (20, 31), (24, 24), (300, 41)]
 
 
+def length_of(pixels: np.ndarray, size: int, side: int) -> int:
+    """How long the square is in the picture that becomes the crop."""
+    return int(size * min(pixels.shape[:2]) / side + 0.5)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_central_crop_is_that_of_the_whole_picture(shape):
+def test_a_central_crop_is_a_resized_square(shape):
     pixels = picture(*shape)
-    whole = resized(pixels, SIDES[0])
-    row, column = ((n - SIZE) // 2 for n in whole.shape[:2])
-    expected = whole[row : row + SIZE, column : column + SIZE]
+    length = length_of(pixels, SIZE, SIDES[0])
+    row, column = ((n - length) // 2 for n in shape)
+    expected = resized(pixels[row : row + length, column : column + length], SIZE)
     crop = crops.central_crop(png(pixels), SIZE, SIDES[0]).numpy()
     assert (crop.dtype, crop.shape) == (np.uint8, (SIZE, SIZE, 3))
     assert np.abs(crop - expected).max() <= 0.51
 
 
-def found(crop: np.ndarray, wholes: dict[int, np.ndarray]) -> tuple[int, int, int, bool]:
-    """Side, row, column and whether it is mirrored, of the nearest crop of any resized picture."""
-    size = len(crop)
-    best = (np.inf, None)
-    for side, whole in wholes.items():
-        windows = np.lib.stride_tricks.sliding_window_view(whole, (size, size), axis=(0, 1))
-        for mirrored in (False, True):
-            wanted = crop[:, ::-1] if mirrored else crop
-            errors = np.abs(windows - np.moveaxis(wanted.astype(float), 2, 0)).max((2, 3, 4))
-            place = np.unravel_index(errors.argmin(), errors.shape)
-            best = min(best, (errors.min(), (side, *map(int, place), mirrored)))
-    assert best[0] <= 0.51
-    return best[1]
+@pytest.mark.parametrize("shape", [(60, 80), (97, 64), (24, 24), (20, 31)])
+def test_it_is_within_a_pixel_of_that_of_the_whole_picture(shape):
+    step = 255 // max(shape)
+    y, x = np.mgrid[: shape[0], : shape[1]]
+    pixels = np.uint8(step * np.stack([y, x, 0 * x], 2))
+    whole = resized(pixels, SIDES[0])
+    row, column = ((n - SIZE) // 2 for n in whole.shape[:2])
+    expected = whole[row : row + SIZE, column : column + SIZE]
+    crop = crops.central_crop(png(pixels), SIZE, SIDES[0]).numpy()
+    assert np.abs(crop - expected).max() <= step + 0.51
 
 
-def test_random_crops_are_of_all_sides_and_places_and_half_are_mirrored():
-    encoded, size, sides, count = png(picture(14, 13)), 8, (11, 15), 200
+def test_random_crops_are_of_all_lengths_and_places_and_half_are_mirrored():
+    encoded, size, sides, count = png(picture(30, 27)), 8, (11, 15), 250
     pixels = decoded(encoded)
-    wholes = {side: resized(pixels, side) for side in range(sides[0], sides[1] + 1)}
+    lengths = {length_of(pixels, size, side) for side in range(sides[0], sides[1] + 1)}
+    windows = {}
+    for length in lengths:
+        free = [n - length for n in pixels.shape[:2]]
+        for row, column in np.ndindex(free[0] + 1, free[1] + 1):
+            window = resized(pixels[row : row + length, column : column + length], size)
+            for mirrored in (0, 1):
+                place = (length, row / free[0], column / free[1], mirrored)
+                windows[place] = window[:, ::-1] if mirrored else window
+    places, candidates = np.array(list(windows)), np.stack(list(windows.values()))
     numbers = tf.data.Dataset.range(count, output_type=tf.int32)
-    drawn = [
-        found(crop, wholes)
-        for crop in numbers.map(
-            lambda number: crops.random_crop(encoded, tf.stack([5, number]), size, sides)
-        ).as_numpy_iterator()
-    ]
-    drawn_sides, rows, columns, mirrored = (np.array(v) for v in zip(*drawn, strict=True))
-    assert set(drawn_sides) == set(wholes)
-    free_rows, free_columns = (
-        np.array([wholes[side].shape[axis] for side in drawn_sides]) - size for axis in (0, 1)
-    )
-    for place, free in ((rows, free_rows), (columns, free_columns)):
-        assert (place == 0).any() and (place == free).any()
-        assert abs(np.mean(place / free) - 0.5) < 5 * 0.35 / np.sqrt(count)
+    drawn = []
+    for crop in numbers.map(
+        lambda number: crops.random_crop(encoded, tf.stack([5, number]), size, sides)
+    ).as_numpy_iterator():
+        errors = np.abs(candidates - crop).max((1, 2, 3))
+        assert errors.min() <= 0.51
+        drawn.append(places[errors.argmin()])
+    of_length, rows, columns, mirrored = np.array(drawn).T
+    assert set(of_length) == lengths
+    assert len(lengths) == 5
+    for place in (rows, columns):
+        assert (place == 0).any() and (place == 1).any()
+        assert abs(place.mean() - 0.5) < 5 * 0.35 / np.sqrt(count)
     assert abs(mirrored.mean() - 0.5) < 5 * 0.5 / np.sqrt(count)
-    assert abs(np.corrcoef(rows / free_rows, columns / free_columns)[0, 1]) < 5 / np.sqrt(count)
+    assert abs(np.corrcoef(rows, columns)[0, 1]) < 5 / np.sqrt(count)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", SHAPES[:2])
 def test_decoding_a_window_gives_the_same_as_decoding_all(random_crop, shape):
     encoded = jpeg(picture(*shape))
     of_all = png(decoded(encoded))
     for i in range(10):
-        np.testing.assert_array_equal(random_crop(encoded, (i, 1)), random_crop(of_all, (i, 1)))
+        window, whole = (random_crop(e, (i, 1)).numpy().astype(int) for e in (encoded, of_all))
+        inner = slice(2, -2)  # Beyond the edges JPEG smooths colours.
+        np.testing.assert_array_equal(window[inner, inner], whole[inner, inner])
+        assert np.abs(window - whole).mean() < 0.5
 
 
 def test_a_crop_depends_on_the_seed_alone(random_crop):
