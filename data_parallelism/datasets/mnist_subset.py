@@ -74,6 +74,10 @@ class MnistSubset(base.ArrayDataset):
             "test": test,
         }
 
+    def is_here(self) -> bool:
+        """Whether MNIST is."""
+        return Mnist(self.data_dir).is_here()
+
     def prepare(self, progress: base.Progress | None = None) -> None:
         """Makes MNIST ready."""
         Mnist(self.data_dir).prepare(progress)

@@ -46,8 +46,8 @@ class ResNet50:
     - [D] A convolution of size k sees k // 2 zeros around the image whatever its stride, as in He
       et al. 2016a. Convolutions have no bias, the dense layer has one.
     - [D] Momentum and epsilon of the moving averages: see `GhostBatchNorm`. Initial kernels: see
-      `layers.FanInTruncatedNormal`; gamma starts at 1 in every norm. Weight decay is a metaparameter
-      of the search (`workload.WEIGHT_DECAY`).
+      `layers.FanInTruncatedNormal`; gamma starts at 1 in every norm. Weight decay is no part of the
+      model: it is a metaparameter.
 
     With 224 by 224 pixels and 1,000 classes it has 25,549,352 parameters.
 

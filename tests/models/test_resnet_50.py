@@ -1,7 +1,5 @@
 """ResNet-50: its parameters one by one, its forward pass in NumPy, and that it learns."""
 
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
