@@ -203,11 +203,9 @@ class FanInTruncatedNormal(keras.initializers.Initializer):  # type: ignore[name
         return {"seed": self._given_seed, "fan_in": self._fan_in}
 
 
-def dense(units: int, activation: str | None = None, use_bias: bool = True) -> Any:
-    """A dense layer with that initial kernel and zero biases, if any."""
-    return keras.layers.Dense(
-        units, activation, use_bias=use_bias, kernel_initializer=FanInTruncatedNormal()
-    )
+def dense(units: int, activation: str | None = None) -> Any:
+    """A dense layer with that initial kernel and zero biases."""
+    return keras.layers.Dense(units, activation, kernel_initializer=FanInTruncatedNormal())
 
 
 def convolution(filters: int, size: int, activation: str | None = None, strides: int = 1) -> Any:

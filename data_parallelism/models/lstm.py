@@ -102,9 +102,9 @@ class Lstm:
             layers.keras.Input((None,), dtype="int32"),
             embedding,
             *map(layers.Dropout, dropout),
-            layers.dense(4 * self.cells),
+            text_layers.dense(4 * self.cells),
             k.RNN(cell, return_sequences=True),
             *map(layers.Dropout, dropout),
-            layers.dense(classes, use_bias=False),
+            text_layers.dense(classes, use_bias=False),
         ]
         return layers.keras.Sequential(stack, name=self.name)

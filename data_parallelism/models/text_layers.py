@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,12 +56,28 @@ class TiedEmbedding(keras.layers.Layer):
     def call(self, inputs: Any, reverse: bool = False) -> Any:
         """Ids `[...]` to vectors `[..., width]`; in reverse, vectors to logits `[..., num_ids]`."""
         if reverse:
-            return ops.matmul(inputs, ops.transpose(self.table))
+            kernel = ops.transpose(self.table)
+            return _in_rows(lambda rows: ops.matmul(rows, kernel), inputs, self.num_ids)
         return ops.take(self.table, inputs, axis=0) * self.width**0.5
 
     def get_config(self) -> dict[str, Any]:
         """What makes an equal layer again."""
         return {**super().get_config(), "num_ids": self.num_ids, "width": self.width}
+
+
+@keras.saving.register_keras_serializable(package="data_parallelism")
+class TextDense(keras.layers.Dense):
+    """Keras' dense layer, on all positions of all texts at once.
+
+    Example:
+        >>> import numpy as np
+        >>> TextDense(3)(np.zeros((2, 5, 4), "float32")).shape
+        TensorShape([2, 5, 3])
+    """
+
+    def call(self, inputs: Any) -> Any:
+        """`[batch, length, inputs]` to `[batch, length, units]`."""
+        return _in_rows(super().call, inputs, self.units)
 
 
 @keras.saving.register_keras_serializable(package="data_parallelism")
@@ -156,3 +173,19 @@ class ProjectedLstmCell(keras.layers.Layer):
         """What makes an equal layer again."""
         sizes = {"cells": self.cells, "projection_size": self.projection_size}
         return {**super().get_config(), **sizes}
+
+
+def dense(units: int, activation: str | None = None, use_bias: bool = True) -> Any:
+    """A dense layer for texts, with `FanInTruncatedNormal` kernel and zero biases, if any."""
+    initializer = FanInTruncatedNormal()
+    return TextDense(units, activation, use_bias=use_bias, kernel_initializer=initializer)
+
+
+def _in_rows(function: Callable[[Any], Any], vectors: Any, width: int) -> Any:
+    """What a function of rows makes of vectors `[..., inputs]`: `[..., width]`.
+
+    With three axes, older versions of Keras would make a gradient of the kernel for each text.
+    """
+    shape = ops.shape(vectors)
+    rows = function(ops.reshape(vectors, (-1, vectors.shape[-1])))
+    return ops.reshape(rows, (*shape[:-1], width))

@@ -171,10 +171,10 @@ class Transformer:
         return attention(x, x, use_causal_mask=True)
 
     def _feed_forward(self, x: Any) -> Any:
-        from data_parallelism.models import layers
+        from data_parallelism.models import text_layers
 
-        hidden = layers.dense(self.sizes.filter_size, activation="relu")(x)
-        return layers.dense(self.sizes.width)(hidden)
+        hidden = text_layers.dense(self.sizes.filter_size, activation="relu")(x)
+        return text_layers.dense(self.sizes.width)(hidden)
 
     def _dropped(self, x: Any) -> Any:
         from data_parallelism.models import layers

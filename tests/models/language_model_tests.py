@@ -189,6 +189,17 @@ class LanguageModelTests:
         np.testing.assert_allclose(whole, np.concatenate(parts), rtol=1e-4, atol=1e-5)
         assert np.abs(whole - model(ids)).max() > 0.01
 
+    def test_no_text_has_gradients_of_its_own(self, model):
+        """As large as the weights, they would fill the memory long before the logits do."""
+        weights = [tf.TensorSpec(v.shape) for v in model.trainable_variables]
+        ids = tf.TensorSpec([3, 7], tf.int32)
+        program = tf.function(lambda w, x: gradients(model, w, x, x), autograph=False)
+        graph = program.get_concrete_function(weights, ids).graph
+        outputs = [output.shape for op in graph.get_operations() for output in op.outputs]
+        shapes = {tuple(shape) for shape in outputs if shape.rank is not None}
+        kernels = [tuple(weight.shape) for weight in weights if weight.shape.rank > 1]
+        assert not {(3, *kernel) for kernel in kernels} & shapes
+
     def test_saved_model_is_the_same(self, model, tmp_path):
         model.save(tmp_path / "m.keras")
         loaded = keras.models.load_model(tmp_path / "m.keras")
