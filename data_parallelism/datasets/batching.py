@@ -27,7 +27,7 @@ def part_sizes(batch_size: int, part_size: int) -> list[int]:
 
 
 def padded(
-    batch_size: int, inputs: tf.Tensor, labels: tf.Tensor
+    batch_size: int | tf.Tensor, inputs: tf.Tensor, labels: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """A batch filled up with zeros, and which of its examples are real.
 
@@ -45,9 +45,9 @@ def padded(
     return _filled(batch_size, inputs), _filled(batch_size, labels), mask
 
 
-def _filled(batch_size: int, batch: tf.Tensor) -> tf.Tensor:
+def _filled(batch_size: int | tf.Tensor, batch: tf.Tensor) -> tf.Tensor:
     import tensorflow as tf
 
     missing = batch_size - tf.shape(batch)[0]
     filled = tf.pad(batch, [[0, missing]] + [[0, 0]] * (len(batch.shape) - 1))
-    return tf.ensure_shape(filled, (batch_size, *batch.shape[1:]))
+    return tf.ensure_shape(filled, (tf.get_static_value(batch_size), *batch.shape[1:]))

@@ -159,10 +159,7 @@ class StreamedDataset(base.Dataset):
         Raises:
             UserError: if there is no such split, or the data cannot be had.
         """
-        self.check_split(split)
-        windows = functools.partial(self._eval_windows, split, self.units(split))
-        chunks = self.chunks(windows, ("evaluation",))
-        batches = self.decode_batches(chunks, [batch_size], is_training=False)
+        batches = self.decode_batches(self.eval_chunks(split), [batch_size], is_training=False)
         return batches.map(functools.partial(padded, batch_size)).prefetch(PREFETCHED)
 
     def units(self, split: str) -> Units:
@@ -175,6 +172,12 @@ class StreamedDataset(base.Dataset):
             UserError: if the data cannot be had, or has another size.
         """
         return _units(self, split)
+
+    def eval_chunks(self, split: str) -> tf.data.Dataset:
+        """The records that `eval_batches` gives, as `chunks` does."""
+        self.check_split(split)
+        windows = functools.partial(self._eval_windows, split, self.units(split))
+        return self.chunks(windows, ("evaluation",))
 
     def _eval_windows(self, split: str, units: Units) -> Iterator[Window]:
         if split != "train":

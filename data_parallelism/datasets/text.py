@@ -5,10 +5,11 @@ from __future__ import annotations
 import abc
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from data_parallelism.datasets import base, streamed, vocabulary
+from data_parallelism.datasets.batching import padded
 from data_parallelism.datasets.streamed import StreamedDataset
 from data_parallelism.datasets.tfds_records import data_folder
 from data_parallelism.datasets.vocabulary import UNKNOWN
@@ -18,7 +19,8 @@ from data_parallelism.errors import UserError
 if TYPE_CHECKING:
     import tensorflow as tf
 
-SHORTEST = 32  # tokens that a batch is padded to at evaluation, or this times a power of two
+# Tokens that texts are padded to at evaluation: few, since a program is compiled for each.
+LENGTHS = tuple(32 * 2**power for power in range(16))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,8 +29,7 @@ class TextDataset(StreamedDataset):
 
     Labels are the ids of a text's subwords and an end symbol, then zeros as padding. Inputs are
     the labels shifted right by one, beginning with 0. For training a text is cut to its first
-    tokens; for evaluation it is whole, and a batch is as long as its longest text, rounded up to
-    one of a few lengths.
+    tokens; for evaluation it is whole.
 
     The vocabulary is trained once on a fixed sample of the training split, and kept in the data
     folder. It needs the extra `text`.
@@ -137,23 +138,53 @@ class TextDataset(StreamedDataset):
     def decode_batches(
         self, chunks: tf.data.Dataset, sizes: Sequence[int], is_training: bool
     ) -> tf.data.Dataset:
-        """Batches of inputs and labels, int32 `[batch, tokens]`."""
-        tokenizer = vocabulary.tokenizer(self.vocabulary(), f"data set {self.name}")
-        records = chunks.map(lambda records, _: records)
-        return records.rebatch(sizes, drop_remainder=is_training).map(
-            lambda batch: self._decoded(tokenizer.tokenize(self.texts(batch)), is_training),
+        """Batches of inputs and labels, both int32 `[batch, length]`."""
+        batches = chunks.map(lambda records, _: records).rebatch(sizes, is_training)
+        tokenize = self._tokenizer()
+        return batches.map(
+            lambda batch: _shifted(
+                tokenize(batch)[:, : self.length].to_tensor(shape=(None, self.length))
+            ),
             num_parallel_calls=streamed.PARALLEL_CALLS,
             deterministic=True,
         )
 
-    def _decoded(self, tokens: tf.RaggedTensor, is_training: bool) -> tuple[tf.Tensor, tf.Tensor]:
+    def eval_batches(self, split: str, batch_size: int) -> tf.data.Dataset:
+        """Every text of a split once, in batches of texts of about equal length.
+
+        The lengths of batches are 32, 64, 128 and so on. A batch has fewer texts where these are
+        longer than in training, so that none is larger than the others; of each length the last
+        batch is padded. What has been made once is kept in memory.
+
+        Args:
+            split: see `StreamedDataset.eval_batches`.
+            batch_size: texts of a batch, where they are as short as in training.
+
+        Returns:
+            Elements `(inputs, labels, mask)`; the float32 mask `[batch]` is 0 where a text is
+            padding.
+        """
         import tensorflow as tf
 
-        if is_training:
-            labels = tokens[:, : self.length].to_tensor(shape=(None, self.length))
-        else:
-            labels = _padded_to_a_bucket(tokens[:, : self.eval_length].to_tensor())
-        return tf.pad(labels[:, :-1], [[0, 0], [1, 0]]), labels
+        most_tokens = batch_size * max(self.length, LENGTHS[0])
+        sizes = [max(1, min(batch_size, most_tokens // length)) for length in LENGTHS]
+        tokenize = self._tokenizer()
+        texts = self.eval_chunks(split).map(
+            lambda records, _: tokenize(records)[:, : self.eval_length]
+        )
+        single = texts.unbatch().map(tf.identity)  # Else of the type of ragged tensors.
+        batches = single.bucket_by_sequence_length(
+            tf.size,
+            bucket_boundaries=[length + 1 for length in LENGTHS],
+            bucket_batch_sizes=[*sizes, 1],
+            pad_to_bucket_boundary=True,
+        )
+        return batches.map(lambda labels: _filled(labels, sizes)).cache()
+
+    def _tokenizer(self) -> Callable[[tf.Tensor], tf.RaggedTensor]:
+        """What gives the ids of the texts in records."""
+        tokenizer = vocabulary.tokenizer(self.vocabulary(), f"data set {self.name}")
+        return lambda records: tokenizer.tokenize(self.texts(records))
 
     def _sample(self, count: int) -> Iterator[bytes]:
         order = WindowOrder(self.units("train"), self.window_size, ("vocabulary", self.name))
@@ -165,14 +196,19 @@ class TextDataset(StreamedDataset):
         return self.folder() / f"subwords-{self.vocabulary_size}.model"
 
 
-def _padded_to_a_bucket(labels: tf.Tensor) -> tf.Tensor:
-    """Pads to a length of which there are few, since a program is compiled for each."""
+def _shifted(labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The inputs that go with labels, and these."""
     import tensorflow as tf
 
-    longest = tf.shape(labels)[1]
-    lengths = SHORTEST * 2 ** tf.range(20)
-    length = tf.reduce_min(tf.boolean_mask(lengths, lengths >= longest))
-    return tf.pad(labels, [[0, 0], [0, length - longest]])
+    return tf.pad(labels[:, :-1], [[0, 0], [1, 0]]), labels
+
+
+def _filled(labels: tf.Tensor, sizes: Sequence[int]) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """An evaluation batch as large as those of its length are."""
+    import tensorflow as tf
+
+    is_length = tf.equal(LENGTHS, tf.shape(labels)[1])
+    return padded(tf.boolean_mask(sizes, is_length)[0], *_shifted(labels))
 
 
 def text_feature(records: tf.Tensor) -> tf.Tensor:

@@ -95,7 +95,7 @@ class StreamedDatasetTests:
             size = min(self.sizes[split], self.sizes["val"]) if split == "train" else None
             assert sum(mask.sum() for _, _, mask in elements) == (size or self.sizes[split])
             for inputs, labels, mask in elements:
-                assert len(inputs) == len(labels) == len(mask) == batch_size
+                assert len(inputs) == len(labels) == len(mask) <= batch_size
                 assert mask.dtype == np.float32
                 assert set(mask) <= {0, 1}
                 assert not np.any(labels[mask == 0])
