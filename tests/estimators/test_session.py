@@ -27,24 +27,6 @@ def noise(input_shape: Any, num_classes: int) -> Any:
     return keras.Sequential([keras.Input(input_shape), middle, layers.Dense(num_classes)])
 
 
-class Cell(layers.Layer):
-    """Of a recurrent layer; Keras' own hold random state as well."""
-
-    state_size = 2
-
-    def build(self, input_shape: Any) -> None:
-        self.kernel = self.add_weight(shape=(1, 2))
-
-    def call(self, inputs: Any, states: Any) -> Any:
-        output = keras.ops.tanh(inputs * self.kernel[0] + states[0])
-        return output, [output]
-
-
-def recurrent(input_shape: Any, num_classes: int) -> Any:
-    middle = [layers.Reshape((*input_shape, 1)), layers.RNN(Cell())]
-    return keras.Sequential([keras.Input(input_shape), *middle, layers.Dense(num_classes)])
-
-
 def large(input_shape: Any, num_classes: int) -> Any:
     middle = map(layers.Dense, [1000, 500])
     return keras.Sequential([keras.Input(input_shape), *middle, layers.Dense(num_classes)])
@@ -55,7 +37,6 @@ def large(input_shape: Any, num_classes: int) -> Any:
     [
         (convolution, "an operation without a rule for stacked weights"),
         (noise, "random layers whose state is Keras' own"),
-        (recurrent, "an operation without a rule for stacked weights"),
     ],
 )
 def test_what_does_not_vectorize_is_never_run_in_a_loop_instead(part, words, capfd):
