@@ -23,8 +23,8 @@ def write_records(path: pathlib.Path, texts: list[str]) -> None:
 class SmallWindows(CommonCrawl):
     """Gives its first batch sooner."""
 
-    window_size = 8_192
-    unit_size = 1_024
+    window_size = 4_096
+    unit_size = 512
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ class TestCommonCrawl(TextDatasetTests):
     def _sizes(self, documents: str) -> None:
         lines = [
             line.strip()
-            for path in pathlib.Path(documents).glob("*.txt")
+            for path in pathlib.Path(documents).glob("plays-0.txt")
             for line in path.read_bytes().splitlines()
             if line.strip()
         ]
@@ -50,7 +50,7 @@ class TestCommonCrawl(TextDatasetTests):
 
     @pytest.fixture
     def dataset(self, folder: str, documents: str) -> CommonCrawl:
-        return SmallWindows(folder, SUBWORDS, LENGTH, f"{documents}/*.txt", SHARE)
+        return SmallWindows(folder, SUBWORDS, LENGTH, f"{documents}/plays-0.txt", SHARE)
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from data_parallelism.errors import UserError
 class SmallWindows(Lm1b):
     """Gives its first batch sooner."""
 
-    window_size = 8_192
-    unit_size = 1_024
+    window_size = 4_096
+    unit_size = 512
 
 
 @pytest.fixture(scope="module")
