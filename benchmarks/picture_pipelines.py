@@ -51,7 +51,7 @@ def plain(
             {"image": tf.io.FixedLenFeature([], tf.string), **dataset.label_features()},
         )
         image = tf.image.random_flip_left_right(crop(example["image"], dataset))
-        return dataset.preprocess(image), dataset.label(example)
+        return tf.cast(image, tf.float32) - dataset.means, dataset.label(example)
 
     paths = [part.path for part in dataset.file_parts("train")]
     files = tf.data.Dataset.from_tensor_slices(paths).shuffle(len(paths)).repeat()

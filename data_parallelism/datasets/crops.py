@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import tensorflow as tf
 
+DCT_METHOD = "INTEGER_FAST"  # TensorFlow's own choice, which it may change
+
 
 def random_crop(encoded: Any, seed: Any, size: int, sides: tuple[int, int]) -> tf.Tensor:
     """A square at a random place of a picture resized at random, and mirrored half of the time.
@@ -63,27 +65,19 @@ def _crop(encoded: Any, size: int, side: Any, offset: Callable[[Any], Any]) -> A
     """A crop `[size, size, 3]` at `offset(free)`, with `free` the rows and columns to spare."""
     import tensorflow as tf
 
-    is_jpeg = tf.io.is_jpeg(encoded)
-    shape = tf.cond(
-        is_jpeg,
-        lambda: tf.io.extract_jpeg_shape(encoded),
-        lambda: tf.shape(_decoded(encoded)),
-    )[:2]
-    # In whole numbers, so that no rounding of another machine moves a window by a pixel.
-    length = tf.maximum((2 * size * tf.reduce_min(shape) + side) // (2 * side), 1)
-    window = tf.concat([offset(shape - length), [length, length]], axis=0)
-    pixels = tf.cond(
-        is_jpeg,
-        lambda: tf.io.decode_and_crop_jpeg(
-            encoded, window, channels=3, dct_method="INTEGER_ACCURATE"
-        ),
-        lambda: tf.image.crop_to_bounding_box(_decoded(encoded), *tf.unstack(window)),
-    )
+    def window(shape: Any) -> Any:
+        # In whole numbers, so that no rounding of another machine moves a window by a pixel.
+        length = tf.maximum((2 * size * tf.reduce_min(shape) + side) // (2 * side), 1)
+        return tf.concat([offset(shape - length), [length, length]], axis=0)
+
+    def of_jpeg() -> Any:
+        place = window(tf.io.extract_jpeg_shape(encoded)[:2])
+        return tf.io.decode_and_crop_jpeg(encoded, place, channels=3, dct_method=DCT_METHOD)
+
+    def of_other() -> Any:
+        whole = tf.io.decode_image(encoded, channels=3, expand_animations=False)
+        return tf.image.crop_to_bounding_box(whole, *tf.unstack(window(tf.shape(whole)[:2])))
+
+    pixels = tf.cond(tf.io.is_jpeg(encoded), of_jpeg, of_other)
     square = tf.cast(tf.round(tf.image.resize(pixels, [size, size])), tf.uint8)
     return tf.ensure_shape(square, [size, size, 3])
-
-
-def _decoded(encoded: Any) -> Any:
-    import tensorflow as tf
-
-    return tf.io.decode_image(encoded, channels=3, expand_animations=False)

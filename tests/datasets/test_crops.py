@@ -33,7 +33,7 @@ def png(pixels: np.ndarray) -> bytes:
 
 
 def decoded(encoded: bytes) -> np.ndarray:
-    return tf.io.decode_jpeg(encoded, channels=3, dct_method="INTEGER_ACCURATE").numpy()
+    return tf.io.decode_jpeg(encoded, channels=3, dct_method=crops.DCT_METHOD).numpy()
 
 
 def places(length: int, new_length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
