@@ -60,6 +60,15 @@ _SECONDS_PER_STEP = flags.DEFINE_string(
 _PRICE = flags.DEFINE_float(
     "price_per_device_hour", None, "Also tell the time to the goal and its cost, in any currency."
 )
+_STEP_BUDGETS = flags.DEFINE_list(
+    "step_budgets",
+    None,
+    "Also tell the best value within these numbers of steps, such as 1000,5000; by default those "
+    "that the studies name. All COMPLETE trials count, unless --num_trials says otherwise.",
+)
+_EPOCH_BUDGETS = flags.DEFINE_list(
+    "epoch_budgets", None, "The same in passes over the training set, such as 0.5,1,2."
+)
 _COMPARE = flags.DEFINE_bool(
     "compare",
     False,
@@ -97,12 +106,15 @@ def main(argv: Sequence[str]) -> None:
         base_batch_size=_BASE_BATCH_SIZE.value,
         seconds_per_step=_SECONDS_PER_STEP.value,
         price_per_device_hour=_PRICE.value,
+        step_budgets=presentation.parse_budgets("step_budgets", _STEP_BUDGETS.value),
+        epoch_budgets=presentation.parse_budgets("epoch_budgets", _EPOCH_BUDGETS.value),
     )
     if _TENSORBOARD.value is not None:
         tensorboard.write_tensorboard(_RECORDS_DIR.value, _TENSORBOARD.value)
     others = {"heuristics": _HEURISTICS.value}
     if _REPORT.value is None:
-        others |= {flag.name: flag.value for flag in (_SECONDS_PER_STEP, _PRICE)}
+        for flag in (_SECONDS_PER_STEP, _PRICE, _STEP_BUDGETS, _EPOCH_BUDGETS):
+            others[flag.name] = flag.value
     comparison = presentation.compared(answers, _COMPARE.value, _NORMALIZE_AT.value, others)
     show_heuristics = _HEURISTICS.value
     presentation.check_files(answers, _REPORT.value, _PLOT.value)

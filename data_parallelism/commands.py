@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from etils import epath
+
 from data_parallelism import config as config_module
 from data_parallelism.errors import NO_SPACE, UserError
 from data_parallelism.folders import check_folder
@@ -62,11 +64,17 @@ def print_status(records_dir: str) -> int:
     for folder in store.find_studies(records_dir):
         status, state = read_status(folder)
         left = "-" if status.seconds_left is None else duration(status.seconds_left)
-        name = "/".join(folder.parts[-4:-1])
+        name = _workload_name(folder, records_dir)
         table.add_row(name, *cells_of(status), str(status.running), left, state)
         is_complete = is_complete and status.has_all
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
     return 0 if is_complete else 1
+
+
+def _workload_name(study: epath.Path, records_dir: str) -> str:
+    """Data set, model and optimizer, and the folders above them that are not everybody's."""
+    below = study.relative_to(epath.Path(records_dir)).parts[:-1]
+    return "/".join(below if len(below) > 3 else study.parts[-4:-1])
 
 
 def train(

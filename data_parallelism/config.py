@@ -28,7 +28,7 @@ CONFIGURABLES = (
     Goal,
     Budget,
     SearchSpace,
-    *datasets.DATASETS.values(),
+    *dict.fromkeys(getattr(make, "func", make) for make in datasets.DATASETS.values()),
     datasets.FunctionDataset,
     *(getattr(models, name) for name in models.__all__),
 )

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from data_parallelism import checkpoints
-from data_parallelism.cadence import is_full_measurement, measurement_steps
+from data_parallelism.cadence import is_full_measurement
 from data_parallelism.checkpoints import Checkpoint
 from data_parallelism.groups import Event, Group, GroupResult, Outcome, Progress, Stopped
 from data_parallelism.records.schema import Curve
-from data_parallelism.workload import SPLITS, Workload
+from data_parallelism.workload import SPLITS, Goal, Workload
 
 if TYPE_CHECKING:
     from data_parallelism.estimators.base import Estimator, Training
@@ -83,7 +83,7 @@ class _GroupRun:
         """See `run_group`."""
         if self._num_measurements:
             yield self._progress()
-        steps = measurement_steps(self._train_steps, self._workload.measurement_ratio)
+        steps = self._workload.measurement_steps(self._group.batch_size)
         for step in steps[self._num_measurements :]:
             all_diverged = all(draft.has_diverged for draft in self._drafts)
             if all_diverged or step > min(self._group.end, limit()):
@@ -127,7 +127,9 @@ class _GroupRun:
         diverged = {
             d.trial_id: d.last_finite_step for d in self._drafts if d.last_finite_step is not None
         }
-        return Progress(self._measured, passed, diverged)
+        best = {d.trial_id: d.best(self._workload.goal) for d in self._drafts}
+        known = {trial: value for trial, value in best.items() if value is not None}
+        return Progress(self._measured, passed, diverged, known)
 
     def _outcomes(self) -> tuple[Outcome, ...]:
         micro = self._group.micro_batch_size
@@ -205,6 +207,10 @@ class _Draft:
     @property
     def has_diverged(self) -> bool:
         return self.last_finite_step is not None
+
+    def best(self, goal: Goal) -> float | None:
+        """The best value of the goal's metric so far."""
+        return goal.best([v[goal.metric] for _, v in self.rows if goal.metric in v])
 
     def note_losses(self, start: int, losses: np.ndarray) -> None:
         """The loss of each step from `start` on: the first that is not finite ends the trial."""

@@ -70,11 +70,13 @@ class Progress:
         step: the last measured one.
         passed: trial id to the first step past the goal.
         diverged: trial id to the last finite step.
+        best: trial id to the best value of the goal's metric, to be shown.
     """
 
     step: int
     passed: Mapping[int, int]
     diverged: Mapping[int, int]
+    best: Mapping[int, float] = dataclasses.field(default_factory=dict, compare=False)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from data_parallelism import config as config_module
-from data_parallelism.cadence import measurement_steps
+from data_parallelism.analysis.wording import format_goal
 from data_parallelism.plan import Plan
 from data_parallelism.reference.published import num_parameters
 from data_parallelism.workload import Workload
@@ -40,7 +40,7 @@ def print_plan(workload: Workload, config: str, seed: int) -> int:
 
     with SerialExecutor(workload, seed) as executor:
         plans = executor.plans(workload.batch_sizes)
-    print(f"{workload.name}: goal {_goal_text(workload)}, stop rule {workload.stop_rule}")
+    print(f"{workload.name}: goal {format_goal(workload.goal)}, stop rule {workload.stop_rule}")
     columns = ("batch size", "trials", "step budget", "measurements", "estimator")
     memory = ("trials at once", "micro-batch", "memory per device")
     _print_table((*columns, *memory), [_planned(workload, n, plans[n]) for n in plans])
@@ -58,7 +58,7 @@ def _listed(name: str) -> Sequence[str]:
         name,
         f"{workload.dataset.sizes['train']:,}",
         "-" if count is None else f"{count:,}",
-        _goal_text(workload),
+        format_goal(workload.goal),
         batch_sizes,
         str(workload.num_trials),
         "here" if workload.dataset.is_here() else "not here",
@@ -71,7 +71,7 @@ def _planned(workload: Workload, batch_size: int, plan: Plan) -> Sequence[str]:
         str(batch_size),
         str(workload.num_trials),
         f"{steps:,}",
-        str(len(measurement_steps(steps, workload.measurement_ratio))),
+        str(len(workload.measurement_steps(batch_size))),
         plan.estimator,
         str(plan.width),
         "whole" if plan.micro_batch_size is None else str(plan.micro_batch_size),
@@ -104,8 +104,3 @@ def _print_table(
     for row in rows:
         table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 200).print(table)
-
-
-def _goal_text(workload: Workload) -> str:
-    goal = workload.goal
-    return f"{goal.metric} {'<' if goal.direction == 'minimize' else '>'} {goal.threshold:g}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from data_parallelism import losses
+from data_parallelism import average_precision, losses
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +65,7 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         "cross_entropy_error": _cross_entropy_error("softmax_cross_entropy"),
     },
     "sigmoid_cross_entropy": {
+        "average_precision": Metric(average_precision.sums, average_precision.finish),
         "cross_entropy_error": _cross_entropy_error("sigmoid_cross_entropy"),
     },
     "token_cross_entropy": {

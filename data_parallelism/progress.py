@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from data_parallelism.analysis.wording import format_value
 from data_parallelism.display import Display
 from data_parallelism.status import Forecast, Status
 from data_parallelism.study import Study
@@ -78,7 +79,9 @@ class ProgressDisplay(Display):
         return f"{text}, about {duration(left)} left" if left else text
 
 
-COLUMNS = ("batch size", "trials done", "diverged", "at the goal", "best steps", "done")
+COLUMNS = (
+    "batch size", "trials done", "diverged", "at the goal", "best steps", "best value", "done",
+)  # fmt: skip
 
 
 def cells_of(status: Status) -> tuple[str, ...]:
@@ -87,8 +90,9 @@ def cells_of(status: Status) -> tuple[str, ...]:
         str(status.batch_size),
         f"{status.complete}/{status.wanted}",
         str(status.infeasible),
-        str(status.passed),
-        "-" if status.best_steps is None else str(status.best_steps),
+        format_value(status.passed),
+        format_value(status.best_steps),
+        format_value(status.best_value),
         f"{status.share_done:.0%}",
     )
 

@@ -19,7 +19,8 @@ PUBLISHED_SCALES = {
     "log": "LOG_SCALE",
     "reverse_log": "REVERSE_LOG_SCALE",
 }
-SCALES = (*PUBLISHED_SCALES, "integer", "discrete", "fixed")
+BUDGET_SHARE = "budget_share"
+SCALES = (*PUBLISHED_SCALES, "integer", "discrete", "fixed", BUDGET_SHARE)
 # SciPy's sequence has no more.
 MAX_POINTS = 2**30
 
@@ -30,7 +31,8 @@ class Metaparameter:
 
     Args:
         scale: `"linear"`, `"log"`, `"reverse_log"` (1 - value is log-uniform), `"integer"`
-            (uniform, both ends included), `"discrete"` or `"fixed"` (one value, no dimension).
+            (uniform, both ends included), `"discrete"`, `"fixed"` (one value, no dimension) or
+            `"budget_share"` (whole steps, uniform between two shares of the step budget).
         values: `(low, high)`; for `"discrete"` the values; for `"fixed"` the one value.
 
     Example:
@@ -46,13 +48,39 @@ class Metaparameter:
         if problem:
             raise UserError(f"metaparameter ({self.scale!r}, {self.values!r}): {problem}")
 
+    def at_budget(self, train_steps: int) -> Metaparameter:
+        """The axis at a step budget: a `"budget_share"` becomes whole steps, others stay.
+
+        Args:
+            train_steps: the step budget.
+
+        Example:
+            >>> Metaparameter("budget_share", (0.5, 1.0)).at_budget(600)
+            Metaparameter(scale='integer', values=(300, 600))
+        """
+        if self.scale != BUDGET_SHARE:
+            return self
+        low, high = (max(1, round(share * train_steps)) for share in self.values)
+        if low == high:
+            return Metaparameter("fixed", (low,))
+        return Metaparameter("integer", (low, high))
+
     @property
     def is_searched(self) -> bool:
         """Whether it takes a dimension of the search."""
         return self.scale != "fixed"
 
     def value(self, u: float) -> Any:
-        """The value at `u` in [0, 1) of the axis."""
+        """The value at `u` in [0, 1) of the axis.
+
+        Raises:
+            UserError: it is a share of a step budget; `at_budget` makes steps of it.
+        """
+        if self.scale == BUDGET_SHARE:
+            raise UserError(
+                f"metaparameter {self}: expected steps, which `at_budget` makes of a share of the "
+                "step budget"
+            )
         if self.scale == "fixed":
             return self.values[0]
         if self.scale == "discrete":
@@ -132,8 +160,18 @@ class SearchSpace:
         for name, entry in self.parameters.items():
             if not isinstance(entry, Metaparameter):
                 entry = _parsed(name, entry)
+            if entry.scale == BUDGET_SHARE and not str(name).endswith("_steps"):
+                raise UserError(
+                    f"SearchSpace: {name!r}: expected a metaparameter that counts steps for a "
+                    f"share of the step budget, got {entry.values!r}"
+                )
             parsed[name] = entry
         object.__setattr__(self, "parameters", parsed)
+
+    def at_budget(self, train_steps: int) -> SearchSpace:
+        """The space at a step budget: see `Metaparameter.at_budget`."""
+        axes = {name: axis.at_budget(train_steps) for name, axis in self.parameters.items()}
+        return self if axes == self.parameters else SearchSpace(axes)
 
     @property
     def num_dimensions(self) -> int:
@@ -155,6 +193,9 @@ class SearchSpace:
         Returns:
             One dict of metaparameter values per trial; a pure function of its arguments, so
             that 50 points are 25 points and the next 25.
+
+        Raises:
+            UserError: an axis is a share of a step budget; `at_budget` makes steps of it.
         """
         cube = self._cube(count, seeds.fold64("search", seed, batch_size, revision), start)
         searched = [name for name, p in self.parameters.items() if p.is_searched]
@@ -201,6 +242,9 @@ def _problem(scale: Any, values: tuple[Any, ...]) -> str | None:
     if len(values) != 2 or not all(map(is_number, values)):
         return "expected a finite low and high"
     low, high = values
+    if scale == BUDGET_SHARE:
+        is_share = 0 < low <= high <= 1
+        return None if is_share else f"expected 0 < low <= high <= 1, got {low!r} and {high!r}"
     if not low < high:
         hint = f"; ('fixed', {low!r}) is one value" if low == high else ""
         return f"expected low < high, got {low!r} and {high!r}{hint}"

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from etils import epath
 
-from data_parallelism.cadence import measurement_steps
 from data_parallelism.checkpoints import KEPT
 from data_parallelism.errors import UserError
 from data_parallelism.metrics import METRICS
@@ -30,9 +29,8 @@ def estimated_bytes(workload: Workload, batch_size: int, plan: Plan) -> int:
         batch_size: of the study.
         plan: how its groups are run.
     """
-    steps = workload.budget.train_steps(batch_size)
     num_columns = len(SPLITS) * len(METRICS[workload.loss])
-    num_measurements = len(measurement_steps(steps, workload.measurement_ratio))
+    num_measurements = len(workload.measurement_steps(batch_size))
     trial = TRIAL_OVERHEAD + num_measurements * (8 + 4 * num_columns)
     num_groups = min(plan.max_open_groups, math.ceil(workload.num_trials / plan.width))
     # One more than is kept: the next one is written beside.

@@ -9,19 +9,32 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from etils import epath
 
 from data_parallelism import locks
-from data_parallelism.analysis.steps_to_result import find_winner, first_complete, first_passages
+from data_parallelism.analysis.steps_to_result import (
+    find_best,
+    find_winner,
+    first_complete,
+    first_passages,
+)
 from data_parallelism.analysis.study_settings import parse_settings
 from data_parallelism.checkpoints import RUNNING
 from data_parallelism.errors import UserError
 from data_parallelism.records import store
-from data_parallelism.records.schema import COMPLETE, INCOMPLETE, INFEASIBLE, StudyRecord
+from data_parallelism.records.schema import (
+    COMPLETE,
+    INCOMPLETE,
+    INFEASIBLE,
+    StudyRecord,
+    TrialRecord,
+)
 from data_parallelism.search import is_number
 from data_parallelism.study import MAX_TRIALS_PER_WANTED, Study
+from data_parallelism.workload import Goal
 
 PROGRESS_FILE = "progress.json"
 SECONDS_BETWEEN_WRITES = 5.0
@@ -38,8 +51,9 @@ class Status:
         complete: those it has.
         infeasible: trials that diverged.
         running: trials on their way.
-        passed: trials past the goal.
+        passed: trials past the goal; None if it has no threshold.
         best_steps: the fewest steps to the goal, or None.
+        best_value: the best value of the goal's metric, or None.
         share_done: 0 to 1, as well as can be told.
         seconds_left: as far as it can be told from the pace so far.
     """
@@ -49,18 +63,23 @@ class Status:
     complete: int
     infeasible: int
     running: int
-    passed: int
+    passed: int | None
     best_steps: int | None
+    best_value: float | None
     share_done: float
     seconds_left: float | None = None
 
     @classmethod
     def of(cls, study: Study) -> Status:
         """Of a study of this process."""
+        counts: dict[str, Any] = study.counts()
+        if study.workload.goal.threshold is None:
+            counts["passed"] = None
         return cls(
             batch_size=study.batch_size,
-            **study.counts(),
+            **counts,
             best_steps=study.best_steps(),
+            best_value=study.best_value(),
             share_done=study.share_done(),
         )
 
@@ -157,9 +176,8 @@ def _is_whole(told: Status) -> bool:
     """Whether all that was read are numbers, but for what may not be known yet."""
     values = dataclasses.asdict(told)
     known = {name: value for name, value in values.items() if value is not None}
-    return {"best_steps", "seconds_left"} >= values.keys() - known and all(
-        map(is_number, known.values())
-    )
+    may_be_none = {"passed", "best_steps", "best_value", "seconds_left"}
+    return may_be_none >= values.keys() - known and all(map(is_number, known.values()))
 
 
 def _recorded(study: StudyRecord, study_dir: epath.Path) -> Status:
@@ -170,16 +188,23 @@ def _recorded(study: StudyRecord, study_dir: epath.Path) -> Status:
     trials, statuses = study.trials, [trial.status for trial in study.trials]
     wanted = len(trials) if settings.num_trials is None else settings.num_trials
     complete = statuses.count(COMPLETE)
-    finished = first_complete(trials)
-    winner = find_winner(finished, settings.goal) if settings.goal else None
-    passages = first_passages(finished, settings.goal) if settings.goal else ()
+    finished, goal = first_complete(trials), settings.goal
+    winner = find_winner(finished, goal) if goal else None
+    best = find_best(finished, goal) if goal else None
     return Status(
         batch_size=settings.batch_size,
         wanted=wanted,
         complete=complete,
         infeasible=statuses.count(INFEASIBLE),
         running=0,
-        passed=sum(bool(np.isfinite(passage)) for passage in passages),
+        passed=_num_passed(finished, goal),
         best_steps=winner.step if winner else None,
+        best_value=best.value if best else None,
         share_done=min(1.0, complete / wanted) if wanted else 1.0,
     )
+
+
+def _num_passed(trials: Sequence[TrialRecord], goal: Goal | None) -> int | None:
+    if goal is None or goal.threshold is None:
+        return None
+    return int(np.isfinite(first_passages(trials, goal)).sum())

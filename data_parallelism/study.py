@@ -76,6 +76,7 @@ class Study:
         self.horizon: int | None = self.settings["horizon"]
         self.statuses: dict[int, str] = {}
         self._recorded_passages: dict[int, int] = {}
+        self._recorded_best: dict[int, float] = {}
         self._read_records()
         self.seconds = recovery.seconds_so_far(self.folder / self.timing_file)
         self._round_starts = [0]
@@ -206,6 +207,13 @@ class Study:
         """The fewest steps to the goal seen so far."""
         return min(self._passages().values(), default=None)
 
+    def best_value(self) -> float | None:
+        """The best value of the goal's metric seen so far, in trials that have not diverged."""
+        _, diverged, reached = self._known()
+        unrecorded = reached.keys() - diverged.keys() - self.statuses.keys()
+        values = [*self._recorded_best.values(), *map(self._best_so_far, unrecorded)]
+        return self.workload.goal.best([value for value in values if value is not None])
+
     def share_done(self) -> float:
         """How much of the study is done, 0 to 1, as well as can be told."""
         if self.is_closed:
@@ -218,6 +226,12 @@ class Study:
             min(reached.get(t, 0), end) for t in range(self._drawn) if self._is_unrecorded(t)
         )
         return min(0.99, (sum(running) + end * len(self.statuses)) / (end * self._drawn))
+
+    def _best_so_far(self, trial: int) -> float | None:
+        goal = self.workload.goal
+        if trial in self._outcomes:
+            return goal.best(self._outcomes[trial].curve.metrics.get(goal.metric, ()))
+        return self._progress[trial].best.get(trial)
 
     def _is_unrecorded(self, trial: int) -> bool:
         return trial not in self.statuses
@@ -321,9 +335,12 @@ class Study:
         self.statuses[record.trial_id] = record.status
         if record.status == COMPLETE:
             goal = self.workload.goal
-            steps = record.curve.steps[goal.is_reached(record.curve.metrics[goal.metric])]
+            values = record.curve.metrics[goal.metric]
+            steps, best = record.curve.steps[goal.is_reached(values)], goal.best(values)
             if steps.size:
                 self._recorded_passages[record.trial_id] = int(steps[0])
+            if best is not None:
+                self._recorded_best[record.trial_id] = best
 
     def _keep_unrecorded(self, group: Group, result: GroupResult) -> None:
         """Keeps what a race has not decided on yet, and nothing else of a group that has ended."""

@@ -93,7 +93,14 @@ def study_settings(workload: Workload, batch_size: int, seed: int, plan: Plan) -
         "micro_batch_size": plan.micro_batch_size,
         "workload": workload.description(),
     }
-    return {**published, **ours, **plan.platform}
+    # Where they are empty they are not named, and were not before there were any.
+    perhaps = {
+        "group": workload.group,
+        "step_budgets": list(workload.step_budgets),
+        "epoch_budgets": list(workload.epoch_budgets),
+    }
+    named = {name: value for name, value in perhaps.items() if value}
+    return {**published, **ours, **named, **plan.platform}
 
 
 def refuse_other_settings(old: Mapping[str, Any], new: Mapping[str, Any], path: epath.Path) -> None:

@@ -1,4 +1,4 @@
-"""What is measured: a workload, its goal and its step budget, as frozen values.
+"""What is measured: a workload, its goal and its budgets, as frozen values.
 
 Nothing here imports TensorFlow, so that flags, status and analysis start at once.
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from data_parallelism.cadence import measurement_steps
 from data_parallelism.datasets import FunctionDataset, as_dataset
 from data_parallelism.errors import UserError
 from data_parallelism.losses import LOSSES
@@ -37,20 +38,23 @@ MAX_STEPS = 2**31 - 1
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
-    """A metric value that a trial has to pass, strictly.
+    """A metric value that a trial has to pass, strictly; or only the metric that is to be good.
 
     Args:
         metric: split and metric, such as `"val/classification_error"`.
-        threshold: the value to be passed.
+        threshold: the value to be passed; None if there is none, so that the best value counts,
+            whatever it is.
         direction: `"minimize"` if smaller is better, else `"maximize"`.
 
     Example:
         >>> Goal("val/classification_error", 0.05).is_reached(0.05)
         False
+        >>> Goal("val/classification_error", None).is_reached(0.0)
+        False
     """
 
     metric: str
-    threshold: float
+    threshold: float | None
     direction: str = MINIMIZE
 
     def __post_init__(self) -> None:
@@ -64,7 +68,7 @@ class Goal:
             raise UserError(
                 f"Goal.direction: expected {MINIMIZE!r} or {MAXIMIZE!r}, got {self.direction!r}"
             )
-        if not is_number(self.threshold):
+        if self.threshold is not None and not is_number(self.threshold):
             raise UserError(f"Goal.threshold: expected a finite number, got {self.threshold!r}")
 
     @property
@@ -72,8 +76,16 @@ class Goal:
         """The split that the goal is measured on."""
         return self.metric.partition("/")[0]
 
+    def best(self, values: Any) -> float | None:
+        """The best of an array of metric values, or None if none of them is finite."""
+        values = np.asarray(values, np.float64)
+        values = values[np.isfinite(values)]
+        if not values.size:
+            return None
+        return float(values.min() if self.direction == MINIMIZE else values.max())
+
     def is_reached(self, values: Any) -> Any:
-        """Whether each value is finite and strictly better than the threshold.
+        """Whether each value is finite and strictly better than the threshold, if there is one.
 
         Both are compared as float32, which metrics are kept in: in float64 an error of 150 in
         5,000 would be better than 0.03.
@@ -86,13 +98,14 @@ class Goal:
         """
         values = np.asarray(values, np.float32)
         is_better = np.less if self.direction == MINIMIZE else np.greater
-        reached = is_better(values, np.float32(self.threshold)) & np.isfinite(values)
+        threshold = np.float32(np.nan if self.threshold is None else self.threshold)
+        reached = is_better(values, threshold) & np.isfinite(values)
         return bool(reached) if reached.ndim == 0 else reached
 
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """How many steps a trial may take: `ceil(steps + examples / batch_size)`.
+    """How many steps a trial may take: `min(ceil(steps + examples / batch_size), max_steps)`.
 
     The two terms are the two ends of a steps-to-result curve: its plateau and its perfectly
     scaling part. Where a curve is known, take 3 to 5 times its values.
@@ -101,11 +114,13 @@ class Budget:
         steps: steps at any batch size.
         examples: training examples shared out over steps.
         per_batch_size: steps for single batch sizes, which replace the formula there.
+        max_steps: the most that the formula gives at any batch size, or None.
     """
 
     steps: float = 0.0
     examples: float = 0.0
     per_batch_size: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    max_steps: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("steps", "examples"):
@@ -117,6 +132,10 @@ class Budget:
                 "Budget.per_batch_size: expected whole numbers of steps >= 1 by batch size, "
                 f"got {self.per_batch_size!r}"
             )
+        if self.max_steps is not None and not _is_count(self.max_steps):
+            raise UserError(
+                f"Budget.max_steps: expected a whole number >= 1, got {self.max_steps!r}"
+            )
         if self.steps + self.examples <= 0 and not self.per_batch_size:
             raise UserError("Budget: expected steps, examples or per_batch_size, got none of them")
 
@@ -125,6 +144,7 @@ class Budget:
         steps = self.per_batch_size.get(batch_size)
         if steps is None:
             steps = math.ceil(self.steps + self.examples / batch_size)
+            steps = steps if self.max_steps is None else min(steps, self.max_steps)
         if steps < 1:
             raise UserError(f"Budget: expected steps at batch size {batch_size}, got none")
         if steps > MAX_STEPS:
@@ -144,7 +164,7 @@ class Workload:
             `{"train": (inputs, labels), "val": ..., "test": ...}` as arrays or `tf.data.Dataset`s.
         model: `model(input_shape, num_classes)` returns a Keras model that gives logits.
         optimizer: a name in `optimizers.OPTIMIZERS`.
-        goal: what a trial has to reach.
+        goal: what a trial has to reach, or only what is to be good.
         search_space: the metaparameters that the search varies.
         batch_sizes: global batch sizes to study, ascending.
         budget: the step budget at each batch size.
@@ -160,6 +180,10 @@ class Workload:
         micro_batch_size: examples of a trial in memory at a time, whose gradients are summed up to
             those of the batch; None lets the memory limit decide.
         revision: of the search space; a widened space is a new revision beside the old one.
+        step_budgets: numbers of steps within which the best value is asked for.
+        epoch_budgets: the same in passes over the training set.
+        group: a folder above the data set's in the records, where they are to lie apart from
+            those of another workload of the same data, model and optimizer; empty for none.
 
     Example:
         >>> import dataclasses
@@ -185,11 +209,15 @@ class Workload:
     group_width: int = 8
     micro_batch_size: int | None = None
     revision: int = 1
+    step_budgets: tuple[int, ...] = ()
+    epoch_budgets: tuple[float, ...] = ()
+    group: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dataset", as_dataset(self.dataset))
-        if isinstance(self.batch_sizes, Iterable):
-            object.__setattr__(self, "batch_sizes", tuple(self.batch_sizes))
+        for name in ("batch_sizes", "step_budgets", "epoch_budgets"):
+            if isinstance(getattr(self, name), Iterable):
+                object.__setattr__(self, name, tuple(getattr(self, name)))
         for problem in self._problems():
             raise UserError(f"Workload.{problem}")
         for batch_size in self.batch_sizes:
@@ -203,12 +231,27 @@ class Workload:
 
     @property
     def name(self) -> str:
-        """Data set, model and optimizer, as in the folders of records."""
-        return f"{self.dataset.name}/{self.model_name}/{self.optimizer}"
+        """Data set, model and optimizer, below their group, as in the folders of records."""
+        names = (self.group, self.dataset.name, self.model_name, self.optimizer)
+        return "/".join(filter(None, names))
 
     def space_at(self, batch_size: int) -> SearchSpace:
-        """The search space at a batch size."""
-        return self.search_spaces.get(batch_size, self.search_space)
+        """The search space at a batch size, with shares of the step budget as whole steps."""
+        space = self.search_spaces.get(batch_size, self.search_space)
+        return space.at_budget(self.budget.train_steps(batch_size))
+
+    def measurement_steps(self, batch_size: int) -> list[int]:
+        """The steps at which a trial is measured.
+
+        These begin with the smallest of the budgets that the best value is asked for within.
+        """
+        epoch = self.dataset.sizes["train"] / batch_size
+        budgets = [*self.step_budgets, *(epoch * number for number in self.epoch_budgets)]
+        return measurement_steps(
+            self.budget.train_steps(batch_size),
+            self.measurement_ratio,
+            min(budgets, default=math.inf),
+        )
 
     def description(self) -> dict[str, Any]:
         """The workload as plain data: what it is made of, by name and value."""
@@ -262,9 +305,12 @@ class Workload:
 
     def _problems(self) -> Iterator[str]:
         yield from self._wrong_kinds()
+        yield from self._wrong_budgets()
         yield from self._unknown_names()
         if not is_number(self.measurement_ratio) or not 0.0 < self.measurement_ratio <= 1.0:
             yield f"measurement_ratio: expected a number in (0, 1], got {self.measurement_ratio!r}"
+        if self.stop_rule == RACE and self.goal.threshold is None:
+            yield "stop_rule: expected 'budget' for a goal without a threshold, got 'race'"
         if self.goal.split not in self.dataset.sizes:
             splits = _listed(self.dataset.sizes)
             yield f"goal: expected a metric of {splits}, got {self.goal.metric!r}"
@@ -302,7 +348,16 @@ class Workload:
         if not _is_mapping(self.search_spaces, _is_count, lambda v: isinstance(v, SearchSpace)):
             yield f"search_spaces: expected SearchSpaces by batch size, got {self.search_spaces!r}"
 
+    def _wrong_budgets(self) -> Iterator[str]:
+        steps, epochs = self.step_budgets, self.epoch_budgets
+        if not isinstance(steps, tuple) or not all(map(_is_count, steps)):
+            yield f"step_budgets: expected whole numbers >= 1, got {steps!r}"
+        if not isinstance(epochs, tuple) or not all(is_number(n) and n > 0 for n in epochs):
+            yield f"epoch_budgets: expected numbers > 0, got {epochs!r}"
+
     def _unknown_names(self) -> Iterator[str]:
+        if not isinstance(self.group, str) or "/" in self.group or self.group.startswith("."):
+            yield f"group: expected a name that can name a folder, or '', got {self.group!r}"
         choices: dict[str, Iterable[str]] = {
             "optimizer": OPTIMIZERS,
             "schedule": SCHEDULES,

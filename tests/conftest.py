@@ -19,6 +19,7 @@ pytest.register_assert_rewrite(
     "dataset_tests",
     "tfds_images_tests",
     "streamed_dataset_tests",
+    "streamed_images_tests",
     "text_dataset_tests",
     "estimator_tests",
     "executor_tests",
@@ -43,7 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def require(name: str) -> str:
     """The TFDS folder that holds a real data set; skips, or fails under DP_REQUIRE_DATA=1."""
-    folder = fetch_data.data_dir()
+    folder = fetch_data.data_dir(name)
     try:
         fetch_data.fetch(name, folder)
     except fetch_data.FetchError as error:
@@ -74,6 +75,18 @@ def fashion_mnist_data_dir(tfds_data_dir: str) -> str:
 
 
 @pytest.fixture(scope="session")
+def imagenet_data_dir() -> str:
+    """A TFDS folder with what stands for ImageNet."""
+    return require("imagenet")
+
+
+@pytest.fixture(scope="session")
+def open_images_data_dir() -> str:
+    """A TFDS folder with what stands for Open Images V4."""
+    return require("open_images_v4")
+
+
+@pytest.fixture(scope="session")
 def lm1b_data_dir(tfds_data_dir: str) -> str:
     """A TFDS folder with an LM1B that is made of the Brown corpus."""
     return require("lm1b")
@@ -83,3 +96,9 @@ def lm1b_data_dir(tfds_data_dir: str) -> str:
 def documents(tfds_data_dir: str) -> str:
     """A folder of text files with a paragraph of a play on each line."""
     return str(pathlib.Path(require("plays")) / "plays")
+
+
+@pytest.fixture(scope="session")
+def cifar_10_data_dir(tfds_data_dir: str) -> str:
+    """A TFDS folder with the real CIFAR-10."""
+    return require("cifar_10")

@@ -37,6 +37,24 @@ def test_steps_as_they_have_always_been():
     ]
 
 
+def test_the_first_measurement_may_have_to_come_earlier():
+    assert measurement_steps(1000, 1.0, latest_start=4) == [
+        0,
+        4,
+        8,
+        16,
+        32,
+        64,
+        128,
+        256,
+        512,
+        1000,
+    ]
+    assert measurement_steps(1000, 1.0, latest_start=3.9)[1] == 3
+    assert measurement_steps(1000, 1.0, latest_start=0.2)[1] == 1
+    assert measurement_steps(1000, 1.0, latest_start=11) == measurement_steps(1000, 1.0)
+
+
 def test_every_tenth_measurement_and_the_last_are_full():
     steps = measurement_steps(1000, 0.03)
     full = [i for i, step in enumerate(steps) if is_full_measurement(i, step, 1000)]

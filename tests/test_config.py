@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import pathlib
 import pickle
 import sys
@@ -92,8 +93,8 @@ def loaded(*params, files=(DIGITS,)):
 @pytest.mark.parametrize("name", config.shipped_configs())
 def test_every_shipped_config_builds(name):
     workload, text = loaded(files=[name])
-    data, file = name.removesuffix(".gin").split("/")
-    assert workload.dataset.name == data
+    data, _, file = name.removesuffix(".gin").rpartition("/")
+    assert workload.dataset.name == data.rpartition("/")[2]
     assert file == f"{workload.model_name}_{workload.optimizer}"
     assert f"Workload.optimizer = '{workload.optimizer}'" in text
 
@@ -112,6 +113,21 @@ def test_the_operative_config_is_the_same_workload(name, tmp_path):
 def test_every_shipped_config_shows_its_own_command(name):
     text = (config.config_dir() / name).read_text()
     assert f"dp-train --gin_file={name} " in text
+
+
+@pytest.mark.parametrize("data", ["mnist", "fashion_mnist"])
+def test_the_budgets_of_figure_11(data):
+    workload, _ = loaded(files=[f"solution_quality/{data}/simple_cnn_base_nesterov_momentum.gin"])
+    name = f"solution_quality/{data}/simple_cnn_base/nesterov_momentum"
+    assert workload.name == name and workload.group == "solution_quality"
+    assert workload.goal == Goal("val/classification_error", None)
+    thousands = (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+    assert workload.step_budgets == tuple(1000 * number for number in thousands)
+    assert workload.epoch_budgets == (*thousands[1:], 10_000)
+    for size in workload.batch_sizes:
+        epochs = 10_000 * 55_000 / size
+        assert workload.budget.train_steps(size) == min(5_000_000, math.ceil(epochs))
+        assert workload.measurement_steps(size)[1] <= min(5000, 10 * 55_000 / size)
 
 
 def test_the_shipped_configs_are_all_workloads():

@@ -140,6 +140,34 @@ def test_fixed_values_take_no_dimension():
     assert nothing.points(2, seed=0, batch_size=8, start=5) == [{"a": 3}, {"a": 3}]
 
 
+SHARE = Metaparameter("budget_share", (0.5, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("shares", "train_steps", "axis"),
+    [
+        ((0.5, 1.0), 600_000, ("integer", (300_000, 600_000))),  # As published of ResNet-50.
+        ((0.5, 1.0), 7, ("integer", (4, 7))),
+        ((0.01, 0.5), 2, ("fixed", (1,))),
+        ((0.5, 1.0), 1, ("fixed", (1,))),
+        ((0.75, 0.75), 1000, ("fixed", (750,))),
+    ],
+)
+def test_a_share_of_the_step_budget_becomes_whole_steps(shares, train_steps, axis):
+    resolved = Metaparameter("budget_share", shares).at_budget(train_steps)
+    assert resolved == Metaparameter(*axis)
+    assert all(isinstance(value, int) for value in resolved.values)
+
+
+def test_a_space_at_a_step_budget():
+    space = SearchSpace({"decay_steps": SHARE, "rate": ("log", 0.1, 1.0)})
+    points = space.at_budget(90).points(256, seed=0, batch_size=8)
+    assert {point["decay_steps"] for point in points} == set(range(45, 91))
+    assert SPACE.at_budget(90) is SPACE
+    with pytest.raises(UserError, match="expected steps, which `at_budget` makes of a share"):
+        space.points(1, seed=0, batch_size=8)
+
+
 @pytest.mark.parametrize("name", AXES)
 def test_the_published_layout_is_read_back(name):
     config = json.loads(json.dumps(AXES[name].to_published()))
@@ -178,6 +206,12 @@ def test_the_published_layout():
         ({"x": ("integer", 1.5, 3)}, "expected whole numbers"),
         ({"x": ("discrete", 1)}, "expected two values or more"),
         ({"x": ("fixed", 1, 2)}, "expected one value, got 2"),
+        ({"x_steps": ("budget_share", 0.0, 1.0)}, "expected 0 < low <= high <= 1, got 0.0 and 1.0"),
+        ({"x_steps": ("budget_share", 1.0, 0.5)}, "expected 0 < low <= high <= 1, got 1.0 and 0.5"),
+        ({"x_steps": ("budget_share", 50, 100)}, "expected 0 < low <= high <= 1, got 50 and 100"),
+        ({"x_steps": ("budget_share", 0.5)}, "expected a finite low and high"),
+        ({"rate": ("budget_share", 0.5, 1.0)}, "'rate': expected a metaparameter that counts"),
+        ({"rate": SHARE}, "'rate': expected a metaparameter that counts"),
     ],
 )
 def test_bad_axes_are_refused_in_one_line(parameters, words):

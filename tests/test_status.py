@@ -15,7 +15,7 @@ from data_parallelism.cadence import measurement_steps
 from data_parallelism.errors import UserError
 from data_parallelism.locks import locked
 from data_parallelism.status import Forecast, Status, StatusWriter, read_status
-from data_parallelism.workload import BUDGET
+from data_parallelism.workload import BUDGET, Goal
 
 
 def courses(trial):
@@ -69,6 +69,24 @@ def test_a_closed_study(tmp_path):
     assert state == "complete"
     assert told == Status.of(study)
     assert (told.complete, told.infeasible, told.passed, told.best_steps) == (6, 1, 1, 21)
+
+
+def test_without_a_threshold_the_best_value_is_told(tmp_path):
+    workload = toy_workload(6, 30, BUDGET, goal=Goal("val/classification_error", None))
+    rng = np.random.default_rng(0)
+
+    def lucky_for_a_while(trial):
+        return Course(passes=1, diverges=3) if trial == 1 else courses(trial)
+
+    study = toy_study(workload, tmp_path, width=2)
+    drive(study, lucky_for_a_while, rng, num_workers=1, stop_after=2)
+    assert study.best_value() == pytest.approx(0.0310101, abs=1e-8)  # Of trial 1 at step 1.
+    study = toy_study(workload, tmp_path, width=2)
+    drive(study, lucky_for_a_while, rng)
+    told, _ = read_status(epath.Path(tmp_path))
+    assert told == Status.of(study)
+    assert (told.complete, told.passed, told.best_steps) == (6, None, None)
+    assert told.best_value == pytest.approx(0.0310221, abs=1e-8)  # Of trial 2 at step 21.
 
 
 def test_a_study_that_only_diverges_is_closed_without_being_complete(tmp_path):

@@ -190,13 +190,39 @@ def test_dry_run_shows_studies_and_settings_and_leaves_nothing(tmp_path):
     assert first == (
         "digits/fc_8/nesterov_momentum: goal val/classification_error < 0.6, stop rule budget"
     )
-    assert [row.split()[:3] for row in rows[:3]] == [["16", "7", "40"], ["64", "7", "40"], []]
+    shown = [row.split() for row in rows]
+    assert [cells[:3] for cells in shown[:3]] == [["16", "7", "40"], ["64", "7", "40"], []]
+    assert [cells[4:] for cells in shown[:2]] == [["vectorized", "2", "whole", "0.00", "GiB"]] * 2
+    points = tiny_workload().search_space.points(3, seed=0, batch_size=16)
+    assert shown[4] == ["trial", *points[0]]
+    wanted = [[str(i), *(f"{v:.4g}" for v in point.values())] for i, point in enumerate(points)]
+    assert shown[5:8] == wanted
     assert "Workload.num_trials = 7" in rows
     assert "Workload.batch_sizes = (16, 64)" in rows
     assert not list(tmp_path.iterdir())
 
 
-def test_list_names_the_shipped_configs():
+def test_dry_run_of_one_study_shows_all_of_its_points():
+    flags = [flag for flag in FLAGS if not flag.startswith("--batch_sizes")]
+    params = ("Workload.micro_batch_size = 24", "Workload.estimator = 'replicated'")
+    gin_params = [f"--gin_param={param}" for param in params]
+    done = run("train", *flags, *gin_params, "--batch_sizes=64", "--num_trials=9", "--dry_run")
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = [line.split() for line in done.stdout.splitlines()]
+    assert shown[2][4:7] == ["replicated", "1", "24"]
+    assert [cells[0] for cells in shown[6:15]] == [str(trial) for trial in range(9)]
+
+
+def test_list_tells_of_all_workloads():
     done = run("train", "--list")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == shipped_configs()
+    _, *rows = [line.split("  ") for line in done.stdout.splitlines()]
+    cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    assert [row[0] for row in cells] == shipped_configs()
+    told = {row[0]: row[1:] for row in cells}
+    assert told["digits/fc_64_64_nesterov_momentum.gin"] == [
+        "1,437", "8,970", "val/classification_error < 0.05", "1 to 1437, 12 of them", "32", "here"
+    ]  # fmt: skip
+    assert all(row[5] in ("here", "not here") for row in told.values())
+    vgg = told["imagenet/vgg_11_nesterov_momentum.gin"]
+    assert vgg[:3] == ["1,231,122", "132,863,336", "val/classification_error < 0.35"]

@@ -50,6 +50,40 @@ def test_a_goal_of_float32_values_is_passed_strictly():
     assert not any(Goal(GOAL, t).is_reached(float(np.float32(t))) for t in thresholds.tolist())
 
 
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_goal_without_a_threshold_is_never_reached(direction):
+    goal = Goal(GOAL, None, direction)
+    assert goal.is_reached([-1.0, 0.0, 2.0]).tolist() == [False] * 3
+    assert goal.is_reached(0.0) is False
+    values = np.float32([0.5, math.nan, 0.25, -math.inf, math.inf])
+    assert goal.best(values) == (0.25 if direction == "minimize" else 0.5)
+    assert goal.best([math.nan]) is None and goal.best([]) is None
+
+
+def test_a_race_needs_a_threshold():
+    assert_refused(
+        lambda: workload(goal=Goal(GOAL, None), stop_rule="race"),
+        "Workload.stop_rule: expected 'budget' for a goal without a threshold, got 'race'",
+    )
+    assert workload(goal=Goal(GOAL, None)).stop_rule == "budget"
+
+
+def test_it_is_measured_from_its_smallest_budget_on():
+    """The two training examples are one step of batch size 2, and two of 1."""
+    assert workload(train_steps=10_000).measurement_steps(2)[:2] == [0, 100]
+    budgets = {"step_budgets": [40, 5000], "epoch_budgets": (30,), "batch_sizes": (1, 2)}
+    one = workload(train_steps=10_000, **budgets)
+    assert one.step_budgets == (40, 5000)
+    assert [one.measurement_steps(size)[1] for size in (1, 2)] == [40, 30]
+
+
+def test_a_group_is_part_of_the_name():
+    assert workload().name == "toy_data/toy_model/sgd"
+    one = workload(group="to_the_end")
+    assert one.name == "to_the_end/toy_data/toy_model/sgd"
+    assert one.description()["name"] == one.name
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -73,6 +107,8 @@ def test_budgets_round_up():
     assert budget.train_steps(64) == 13
     assert budget.train_steps(8) == 7
     assert Budget(examples=1e-9).train_steps(10**6) == 1
+    most = Budget(examples=1000, per_batch_size={2: 300}, max_steps=100)
+    assert [most.train_steps(size) for size in (1, 2, 10, 64)] == [100, 300, 100, 16]
 
 
 @pytest.mark.parametrize(
@@ -81,6 +117,8 @@ def test_budgets_round_up():
         ({}, "Budget: expected steps, examples or per_batch_size, got none of them"),
         ({"steps": -1}, "Budget.steps: expected a number >= 0, got -1"),
         ({"steps": math.inf}, "Budget.steps: expected a number >= 0, got inf"),
+        ({"steps": 1, "max_steps": 0}, "Budget.max_steps: expected a whole number >= 1, got 0"),
+        ({"steps": 1, "max_steps": 1.5}, "Budget.max_steps: expected a whole number >= 1, got 1.5"),
         ({"examples": "many"}, "Budget.examples: expected a number >= 0, got 'many'"),
         ({"steps": 1, "per_batch_size": 8}, "Budget.per_batch_size: expected whole numbers"),
         ({"steps": 1, "per_batch_size": {"8": 8}}, "Budget.per_batch_size: expected whole numbers"),
@@ -108,7 +146,10 @@ def test_a_batch_size_without_a_budget_is_refused():
         ({"optimizer": "adam"}, "Workload.optimizer: expected one of momentum, nesterov_momentum"),
         ({"optimizer": ["sgd"]}, "Workload.optimizer: expected one of"),
         ({"schedule": "cosine"}, "Workload.schedule: expected one of constant, linear_decay"),
-        ({"loss": "mse"}, "Workload.loss: expected one of softmax_cross_entropy, got 'mse'"),
+        (
+            {"loss": "mse"},
+            "softmax_cross_entropy, token_cross_entropy, got 'mse'",
+        ),
         ({"stop_rule": "never"}, "Workload.stop_rule: expected one of budget, race, got 'never'"),
         ({"estimator": "both"}, "Workload.estimator: expected one of auto, replicated, vectorized"),
         ({"goal": 0.1}, "Workload.goal: expected a Goal, got 0.1"),
@@ -132,6 +173,16 @@ def test_a_batch_size_without_a_budget_is_refused():
         ({"num_trials": 2.0}, "Workload.num_trials: expected a whole number >= 1, got 2.0"),
         ({"group_width": 0}, "Workload.group_width: expected a whole number >= 1, got 0"),
         ({"revision": True}, "Workload.revision: expected a whole number >= 1, got True"),
+        ({"step_budgets": 5}, "Workload.step_budgets: expected whole numbers >= 1, got 5"),
+        (
+            {"step_budgets": (0.5,)},
+            "Workload.step_budgets: expected whole numbers >= 1, got (0.5,)",
+        ),
+        ({"epoch_budgets": (0,)}, "Workload.epoch_budgets: expected numbers > 0, got (0,)"),
+        ({"epoch_budgets": ("1",)}, "Workload.epoch_budgets: expected numbers > 0, got ('1',)"),
+        ({"group": "a/b"}, "Workload.group: expected a name that can name a folder, or '', got"),
+        ({"group": ".a"}, "Workload.group: expected a name that can name a folder, or '', got"),
+        ({"group": 1}, "Workload.group: expected a name that can name a folder, or '', got 1"),
         ({"measurement_ratio": 0}, "Workload.measurement_ratio: expected a number in (0, 1]"),
         ({"measurement_ratio": 1.1}, "Workload.measurement_ratio: expected a number in (0, 1]"),
         ({"measurement_ratio": "3%"}, "Workload.measurement_ratio: expected a number in (0, 1]"),
@@ -179,6 +230,21 @@ def test_a_space_may_replace_another_at_one_batch_size():
     assert mixed.batch_sizes == (1, 2)
     assert mixed.space_at(1) is other
     assert mixed.space_at(2) is mixed.search_space
+
+
+def test_a_share_of_the_step_budget_is_taken_at_every_batch_size():
+    axes = {**decaying_space().parameters, "learning_rate_decay_steps": ("budget_share", 0.5, 1)}
+    decaying = workload(
+        schedule="linear_decay",
+        search_space=SearchSpace(axes),
+        search_spaces={2: SearchSpace({**axes, "learning_rate": ("fixed", 0.5)})},
+        batch_sizes=(1, 2),
+        budget=Budget(steps=100, examples=60),
+    )
+    for batch_size, steps in ((1, (80, 160)), (2, (65, 130))):
+        axis = decaying.space_at(batch_size).parameters["learning_rate_decay_steps"]
+        assert axis == Metaparameter("integer", steps)
+    assert decaying.space_at(1).num_dimensions == decaying.space_at(2).num_dimensions + 1 == 2
 
 
 def test_a_data_set_may_come_as_a_function_a_class_or_a_value():

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from data_parallelism.analysis import uncertainty
+from data_parallelism.analysis.budgets import BestWithin
 from data_parallelism.analysis.heuristics import Heuristics
 from data_parallelism.analysis.scaling import Fit, ScalingAnswer
 from data_parallelism.analysis.study_answer import StudyAnswer
@@ -24,7 +25,7 @@ class Answer:
 
     Args:
         workload: data set, model, optimizer, and the settings that all its studies share.
-        goal: what had to be reached.
+        goal: what had to be reached; without a threshold, only what had to be good.
         studies: by ascending batch size.
         scaling: the three batch sizes by name, as in `scaling.RULES`.
         stability: what random halves of the trials answer, by the same names.
@@ -32,6 +33,8 @@ class Answer:
         heuristics: what scaling the learning rate by rule would have cost, or None where the trials
             have none.
         time_to_result: time and cost, where these were asked for.
+        budgets: the best values within training budgets, those of the studies or others that were
+            asked for.
         left_out: a line for each damaged file, naming it.
         folders: batch size to the folder of its study, where they were read from folders.
     """
@@ -44,6 +47,7 @@ class Answer:
     fit: Fit | None
     heuristics: Heuristics | None = None
     time_to_result: TimeToResult | None = None
+    budgets: tuple[BestWithin, ...] = ()
     left_out: tuple[str, ...] = ()
     folders: Mapping[int, str] = dataclasses.field(default_factory=dict, compare=False)
 
@@ -79,5 +83,6 @@ class Answer:
             "fit": self.fit and dataclasses.asdict(self.fit),
             "heuristics": self.heuristics and self.heuristics.to_dict(),
             "time_to_result": self.time_to_result and self.time_to_result.to_dict(),
+            "budgets": [one.to_dict() for one in self.budgets],
             "left_out": list(self.left_out),
         }

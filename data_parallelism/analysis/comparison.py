@@ -75,7 +75,8 @@ def compare(answers: Sequence[Answer], normalized_at: int | None = None) -> Comp
     """Lays workloads side by side, each with its published curve where there is one.
 
     Args:
-        answers: of one or more workloads, or for several goals.
+        answers: of one or more workloads, or for several goals; those whose goal has no threshold
+            have no curve, and are left out.
         normalized_at: the batch size at which the relative steps are 1. A curve that was not
             measured there, but on both sides of it, is interpolated in log-log. None means the
             smallest batch size that all reached, else the smallest one between the ends of all.
@@ -90,7 +91,7 @@ def compare(answers: Sequence[Answer], normalized_at: int | None = None) -> Comp
     if len(sides) < 2:
         raise UserError(
             "compare: expected records of two or more workloads, or of one that the paper's "
-            f"figures show, got {_name(sides[0])}"
+            f"figures show, got {_name(sides[0]) if sides else 'none with a goal'}"
         )
     if normalized_at is None:
         normalized_at = _common_batch_size(sides)
@@ -105,6 +106,8 @@ def compare(answers: Sequence[Answer], normalized_at: int | None = None) -> Comp
 def _sides(answers: Sequence[Answer]) -> Iterator[Side]:
     published: list[PublishedCurve] = []
     for answer in answers:
+        if answer.goal.threshold is None:
+            continue
         steps = {study.batch_size: study.steps_to_result for study in answer.studies}
         names = {name: str(answer.workload.get(name)) for name in ("dataset", "model", "optimizer")}
         workload = {**names, "revision": answer.workload.get("revision", 1)}

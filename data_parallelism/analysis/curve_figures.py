@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from plotly import colors
 from plotly.graph_objects import Figure, Scatter
 
 from data_parallelism.analysis import figure_style as style
@@ -100,6 +101,35 @@ def paper_figure(answer: Answer, published: PublishedCurve) -> Figure | None:
         Curve(f"published, {goal}", steps, is_published=True),
     ]
     return _curves_figure(curves, "steps to result")
+
+
+def budgets_figure(answer: Answer, unit: str) -> Figure | None:
+    """The best value over batch size, a curve for each training budget; None if there is none.
+
+    Args:
+        answer: of one workload.
+        unit: of the budgets, `"steps"` or `"epochs"`.
+
+    References:
+        Shallue et al. 2019, figure 11.
+    """
+    budgets = [one for one in answer.budgets if one.unit == unit and one.values]
+    if not budgets:
+        return None
+    figure = Figure(layout=style.layout("batch size", style.escape(f"best {answer.goal.metric}")))
+    shades = colors.sample_colorscale("Viridis", max(2, len(budgets)), high=0.9)
+    for number, (one, color) in enumerate(zip(budgets, shades, strict=False)):
+        symbol = style.SYMBOLS[number % len(style.SYMBOLS)]
+        marked = {"line": {"color": color, "width": 2}, "marker": {"symbol": symbol, "size": 8}}
+        hover = "%{fullData.name}<br>batch size %{x:,}: %{y}<extra></extra>"
+        figure.add_trace(
+            _line(one.values, name=one.name, mode="lines+markers", hovertemplate=hover, **marked)
+        )
+    sizes = [study.batch_size for study in answer.studies]
+    figure.update_xaxes(style.log2_axis(sizes[0] / math.sqrt(2), sizes[-1] * math.sqrt(2)))
+    if min(min(one.values.values()) for one in budgets) > 0:
+        figure.update_yaxes(style.log_axis())
+    return figure
 
 
 def heuristics_figure(judged: Heuristics) -> Figure | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from data_parallelism.analysis import heuristics, uncertainty
 from data_parallelism.analysis.answer import Answer
+from data_parallelism.analysis.budgets import best_within_budgets
 from data_parallelism.analysis.near_trials import StudyTrials
 from data_parallelism.analysis.scaling import RULES, fit_curve
 from data_parallelism.analysis.step_times import MEASURED
@@ -50,6 +51,8 @@ def analyze(
     base_batch_size: int | None = None,
     seconds_per_step: str | None = None,
     price_per_device_hour: float | None = None,
+    step_budgets: Sequence[float] | None = None,
+    epoch_budgets: Sequence[float] | None = None,
 ) -> list[Answer]:
     """Analyzes all records below a folder.
 
@@ -63,6 +66,9 @@ def analyze(
         seconds_per_step: where time and cost are asked for: `"measured"`, by the studies
             themselves, or a CSV table with the columns `batch_size,num_devices,seconds_per_step`.
         price_per_device_hour: of one device, in any currency; alone it goes with `"measured"`.
+        step_budgets: numbers of steps within which the best value is asked for; None means those
+            that the studies themselves name.
+        epoch_budgets: the same in passes over the training set.
 
     Returns:
         One answer per workload, revision of its search space and goal. Damaged files are left out
@@ -70,7 +76,8 @@ def analyze(
 
     Raises:
         UserError: if there are no studies, or none that can be read, or the goal is not complete,
-            or the base batch size was not measured, or seconds per step are not to be had.
+            or the base batch size was not measured, or seconds per step are not to be had, or an
+            epoch is asked for and its length not known.
     """
     goals = list(goal) if isinstance(goal, Sequence) else [goal]
     answers: list[Answer] = []
@@ -86,6 +93,8 @@ def analyze(
                     metric=metric,
                     num_trials=num_trials,
                     base_batch_size=base_batch_size,
+                    step_budgets=step_budgets,
+                    epoch_budgets=epoch_budgets,
                 )
                 left_out = (*answer.left_out, *lost)
                 answer = dataclasses.replace(answer, left_out=left_out, folders=found.folders)
@@ -104,14 +113,23 @@ def _timed(answers: Sequence[Answer], source: str, price: float | None) -> list[
     workloads = {tuple(answer.folders.values()) for answer in answers}
     if source != MEASURED and len(workloads) > 1:
         raise UserError(f"{source}: expected records of one workload, got {len(workloads)}")
-    found = [time_to_result(one.studies, one.folders, source, price) for one in answers]
-    if source == MEASURED and not any(one.runs for one in found):
+    if not any(_has_goal(answer) for answer in answers):
+        raise UserError("seconds_per_step: expected a goal that takes time, got none; see --goal")
+    found = [
+        time_to_result(one.studies, one.folders, source, price) if _has_goal(one) else None
+        for one in answers
+    ]
+    if source == MEASURED and not any(one and one.runs for one in found):
         raise UserError(
             "seconds_per_step: expected a study with seconds in its timing.json, got none; give a "
             "table as --seconds_per_step=FILE.csv"
         )
     pairs = zip(answers, found, strict=True)
     return [dataclasses.replace(answer, time_to_result=one) for answer, one in pairs]
+
+
+def _has_goal(answer: Answer) -> bool:
+    return answer.goal.threshold is not None
 
 
 def read_by_folder(
@@ -152,6 +170,8 @@ def answer_from_studies(
     metric: str | None = None,
     num_trials: int | None = None,
     base_batch_size: int | None = None,
+    step_budgets: Sequence[float] | None = None,
+    epoch_budgets: Sequence[float] | None = None,
 ) -> Answer:
     """Analyzes the studies of one workload.
 
@@ -162,10 +182,13 @@ def answer_from_studies(
         num_trials: how many COMPLETE trials count, by id; None means as many as were wanted.
         base_batch_size: whose learning rate the heuristics scale; None means the smallest batch
             size that reached the goal.
+        step_budgets: as for `analyze`.
+        epoch_budgets: the same.
 
     Raises:
         UserError: if no study can be used, or two have one batch size, or the goal is not complete,
-            or no trial measured its metric, or the base batch size is not among them.
+            or no trial measured its metric, or the base batch size is not among them, or an epoch
+            is asked for and its length not known.
     """
     usable, left_out = usable_studies(studies)
     goal = choose_goal([settings.goal for _, settings in usable], goal, metric)
@@ -185,6 +208,7 @@ def answer_from_studies(
         stability=uncertainty.stability(batch_sizes, passages),
         fit=fit_curve(batch_sizes, steps),
         heuristics=heuristics.judge([one.by_rate() for one in counted], base_batch_size),
+        budgets=best_within_budgets(usable, goal, step_budgets, epoch_budgets, num_trials),
         left_out=tuple(left_out),
     )
 
@@ -246,8 +270,11 @@ def usable_studies(
 
 
 def _check_metric(studies: Sequence[StudyRecord], goal: Goal) -> None:
-    measured = {name for study in studies for trial in study.trials for name in trial.curve.metrics}
-    if measured and goal.metric not in measured:
+    trials = [trial for study in studies for trial in study.trials]
+    if any(goal.metric in trial.curve.metrics for trial in trials):
+        return
+    measured = {name for trial in trials for name in trial.curve.metrics}
+    if measured:
         raise UserError(
             f"goal_metric: expected one of {', '.join(sorted(measured))}, got {goal.metric!r}"
         )

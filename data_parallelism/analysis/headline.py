@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from data_parallelism.analysis.answer import Answer
 from data_parallelism.analysis.scaling import AT_LEAST, AT_MOST, ScalingAnswer
+from data_parallelism.analysis.wording import format_value
 
 PERFECT = {
     None: "Up to a batch size of {0:,}, doubling it about halves the steps",
@@ -23,9 +24,13 @@ USELESS = "No batch size is much faster than {0:,}, the smallest that reached th
 def headline(answer: Answer) -> str:
     """How far a larger batch speeds up this training, in one sentence.
 
+    Where the goal has no threshold it is what the best value is.
+
     Args:
         answer: of one workload.
     """
+    if answer.goal.threshold is None:
+        return _best_value(answer)
     perfect, useful = answer.perfect_scaling_end, answer.max_useful_batch_size
     if perfect.batch_size is None or useful.batch_size is None:
         return UNKNOWN
@@ -33,6 +38,18 @@ def headline(answer: Answer) -> str:
         return USELESS.format(useful.batch_size)
     text = PERFECT[perfect.bound].format(perfect.batch_size)
     return f"{text}; {_useful(perfect.batch_size, useful)}{_gain(answer, useful.batch_size)}."
+
+
+def _best_value(answer: Answer) -> str:
+    metric = answer.goal.metric
+    best = answer.goal.best([study.best for study in answer.studies if study.best is not None])
+    if best is None:
+        return f"No trial that counts measured {metric}."
+    study = next(study for study in answer.studies if study.best == best)
+    return (
+        f"The best {metric} is {format_value(best)}, at a batch size of {study.batch_size:,} "
+        f"(trial {study.trial_id})."
+    )
 
 
 def _useful(perfect_end: int, useful: ScalingAnswer) -> str:

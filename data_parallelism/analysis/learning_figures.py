@@ -39,7 +39,8 @@ def learning_curves_figure(details: Sequence[StudyDetails], goal: Goal) -> Figur
     figure.update_xaxes(style.log2_axis(min(steps) / 1.1, max(steps) * 1.1))
     if positive:
         figure.update_yaxes(style.log_axis())
-    figure.add_hline(goal.threshold, line={"color": data.GREY, "dash": "dash", "width": 1})
+    if goal.threshold is not None:
+        figure.add_hline(goal.threshold, line={"color": data.GREY, "dash": "dash", "width": 1})
     return figure
 
 

@@ -109,7 +109,7 @@ def _row(answer: Answer, published: Published, batch_size: int) -> tuple[str, ..
     ratios = _ratios(answer, published)
     return (
         str(batch_size),
-        format_steps(ours) if ours else "-",
+        format_steps(ours) if ours and answer.goal.threshold is not None else "-",
         format_value(steps),
         f"{ratios[batch_size]:.3g}" if batch_size in ratios else "-",
         format_value(ours.complete if ours else None),

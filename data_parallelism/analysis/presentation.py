@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
@@ -33,6 +34,27 @@ def parse_goals(texts: Sequence[str] | None) -> list[float] | None:
     if not goals or len(set(goals)) < len(goals):
         raise UserError(f"goal: expected a number, or several, each once, got {','.join(texts)!r}")
     return goals
+
+
+def parse_budgets(flag: str, texts: Sequence[str] | None) -> list[float] | None:
+    """The numbers of `--step_budgets` or `--epoch_budgets`, or None where there is no such flag.
+
+    Args:
+        flag: its name.
+        texts: what it holds.
+
+    Raises:
+        UserError: if these are no numbers above 0.
+    """
+    if texts is None:
+        return None
+    try:
+        numbers = [float(text) for text in texts]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(0 < number < math.inf for number in numbers):
+        raise UserError(f"{flag}: expected numbers > 0, such as 5,10, got {','.join(texts)!r}")
+    return [int(number) if number.is_integer() else number for number in numbers]
 
 
 def compared(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,13 @@ from data_parallelism.analysis import figure_style as style
 from data_parallelism.analysis import plot_data as data
 from data_parallelism.analysis import study_details
 from data_parallelism.analysis.study_details import StudyDetails, TrialOutcome
+from data_parallelism.workload import Goal
 
 COUNT_NOTE = "Above each panel: how many of the trials that count reached the goal. "
 MOMENTUM_NOTE = (
-    f"{COUNT_NOTE}Dotted: equal effective learning rates, learning_rate / (1 - momentum), a factor "
-    "of 10 apart."
+    "Dotted: equal effective learning rates, learning_rate / (1 - momentum), a factor of 10 apart."
 )
-STEPS_NOTE = (
-    f"{COUNT_NOTE}Steps: past the goal where it was reached, else those that the trial was trained."
-)
+STEPS_NOTE = "Steps: past the goal where it was reached, else those that the trial was trained."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +50,13 @@ LOOKS = {
     study_details.REACHED: Look("reached the goal", "circle", data.BLUE, 8, "●"),
     study_details.BEST: Look("needed the fewest steps", "star", data.BLUE, 14, "★"),
 }
+# The same if the goal has no threshold.
+LOOKS_WITHOUT_THRESHOLD = {
+    study_details.STOPPED: LOOKS[study_details.STOPPED],
+    study_details.DIVERGED: LOOKS[study_details.DIVERGED],
+    study_details.COUNTED: Look("counts", "circle", data.BLUE, 8, "●"),
+    study_details.BEST_VALUE: Look("has the best value", "star", data.BLUE, 14, "★"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +85,12 @@ class _Axes:
     note: str
 
 
-def search_panels(details: Sequence[StudyDetails]) -> list[Panel]:
+def looks_of(goal: Goal) -> dict[str, Look]:
+    """How each outcome that there may be is shown."""
+    return LOOKS_WITHOUT_THRESHOLD if goal.threshold is None else LOOKS
+
+
+def search_panels(details: Sequence[StudyDetails], goal: Goal) -> list[Panel]:
     """A panel per batch size, all with the same axes.
 
     These are the learning rate and 1 - momentum where both were searched, else the learning rate
@@ -88,6 +98,7 @@ def search_panels(details: Sequence[StudyDetails]) -> list[Panel]:
 
     Args:
         details: of the studies of one workload.
+        goal: of the workload.
 
     Returns:
         The panels; none if no trial has a learning rate.
@@ -101,8 +112,10 @@ def search_panels(details: Sequence[StudyDetails]) -> list[Panel]:
     momenta = {_momentum(trial) for trial in trials}
     axes = BY_MOMENTUM if None not in momenta and len(momenta) > 1 else BY_STEPS
     ranges = [_log_range(map(place, trials)) for place in (axes.x, axes.y)]
+    looks = looks_of(goal)
+    count_note = "" if goal.threshold is None else COUNT_NOTE
     return [
-        Panel(_title(study), _figure(study, axes, *ranges), axes.note)
+        Panel(_title(study), _figure(study, axes, looks, *ranges), f"{count_note}{axes.note}")
         for study in details
         if any(map(_learning_rate, study.outcomes))
     ]
@@ -143,11 +156,17 @@ def _title(study: StudyDetails) -> str:
     found = [trial.outcome for trial in study.outcomes]
     reached = found.count(study_details.REACHED) + found.count(study_details.BEST)
     counted = reached + found.count(study_details.NOT_REACHED)
+    if study_details.BEST_VALUE in found:
+        return f"batch size {study.batch_size:,}"
     return f"batch size {study.batch_size:,}: {reached} of {counted}"
 
 
 def _figure(
-    study: StudyDetails, axes: _Axes, x_range: tuple[float, float], y_range: tuple[float, float]
+    study: StudyDetails,
+    axes: _Axes,
+    looks: Mapping[str, Look],
+    x_range: tuple[float, float],
+    y_range: tuple[float, float],
 ) -> Figure:
     layout = style.layout(axes.x_title, axes.y_title)
     small = {
@@ -160,9 +179,9 @@ def _figure(
     figure.update_yaxes(type="log", range=y_range, dtick=1, tickformat="~g")
     if axes is BY_MOMENTUM:
         figure.add_trace(_equal_rates(x_range, y_range))
-    for outcome in LOOKS:
+    for outcome, look in looks.items():
         trials = [trial for trial in study.outcomes if trial.outcome == outcome]
-        figure.add_trace(_points([t for t in trials if _learning_rate(t)], axes, LOOKS[outcome]))
+        figure.add_trace(_points([t for t in trials if _learning_rate(t)], axes, look))
     return figure
 
 

@@ -39,19 +39,24 @@ SENTENCES = {
 
 
 def sentences(answer: Answer) -> list[str]:
-    """The answer in words: what the curve says, how sure that is, what to do about it."""
+    """The answer in words: what the curve says, how sure that is, what to do about it.
+
+    Where the goal has no threshold there is no curve.
+    """
     return [
-        *(
-            _sentence(SENTENCES[name], one, answer.stability[name])
-            for name, one in answer.scaling.items()
-        ),
-        *_fit_sentence(answer),
-        *_never_sentence(answer),
+        *(_curve_sentences(answer) if answer.goal.threshold is not None else ()),
         *_few_trials_sentence(answer),
         *_race_sentence(answer),
         *_edge_sentences(answer),
         *(f"Left out: {line}" for line in answer.left_out),
     ]
+
+
+def _curve_sentences(answer: Answer) -> Iterator[str]:
+    for name, one in answer.scaling.items():
+        yield _sentence(SENTENCES[name], one, answer.stability[name])
+    yield from _fit_sentence(answer)
+    yield from _never_sentence(answer)
 
 
 def _sentence(words: dict[Any, str], answer: ScalingAnswer, stability: Stability) -> str:

@@ -1,4 +1,4 @@
-"""Steps to result: the fewest steps at which a trial of a study is past the goal."""
+"""Steps to result: the fewest steps at which a trial of a study is past the goal; best values."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from data_parallelism.records.schema import COMPLETE, TrialRecord
-from data_parallelism.workload import MINIMIZE, Goal
+from data_parallelism.workload import Goal
 
 
 @dataclasses.dataclass(frozen=True)
 class Winner:
-    """The trial that is past the goal first.
+    """The trial that is past the goal first, or has the best value.
 
     Args:
-        step: steps to result.
+        step: steps to result, or to the best value.
         trial: the trial that needs them.
-        measurement: index in its curve of the first measurement past the goal.
+        measurement: index in its curve of the first measurement past the goal, or of that value.
+        value: the goal's metric there.
     """
 
     step: int
     trial: TrialRecord
     measurement: int
+    value: float
 
 
 def first_complete(trials: Sequence[TrialRecord], count: int | None = None) -> list[TrialRecord]:
@@ -82,7 +84,48 @@ def find_winner(
     tied = [trial for trial, passage in zip(trials, passages, strict=True) if passage == step]
     trial = min(tied, key=lambda trial: trial.trial_id)
     past = _is_past(_values(trial, goal.metric), goal) & (trial.curve.steps == step)
-    return Winner(int(step), trial, int(np.argmax(past)))
+    return _winner(trial, goal, int(np.argmax(past)))
+
+
+def find_best(
+    trials: Sequence[TrialRecord], goal: Goal, horizon: int | None = None
+) -> Winner | None:
+    """The trial that measured the best value of the goal's metric, whatever the threshold is.
+
+    Of equals it is the one that needed the fewest steps, and of these the one with the lowest id.
+
+    Args:
+        trials: those that count, such as `first_complete` gives.
+        goal: names the metric and its direction.
+        horizon: later measurements do not count.
+
+    Returns:
+        The trial and its first measurement of that value, or None if no trial measured the metric.
+    """
+    values = best_values(trials, goal, horizon)
+    best = goal.best(values)
+    tied = (trial for trial, value in zip(trials, values, strict=True) if value == best)
+    winners = [
+        _winner(trial, goal, index)
+        for trial in tied
+        for index in np.flatnonzero(_values(trial, goal.metric) == best).tolist()
+    ]
+    return min(winners, key=lambda one: (one.step, one.trial.trial_id), default=None)
+
+
+def short_value(value: float) -> float:
+    """A float32 as the float of its shortest decimal.
+
+    Example:
+        >>> short_value(0.03999999910593033)
+        0.04
+    """
+    return float(str(np.float32(value)))
+
+
+def _winner(trial: TrialRecord, goal: Goal, measurement: int) -> Winner:
+    value = trial.curve.metrics[goal.metric][measurement]
+    return Winner(int(trial.curve.steps[measurement]), trial, measurement, float(value))
 
 
 def best_values(
@@ -98,9 +141,8 @@ def best_values(
         values = _values(trial, goal.metric)
         if horizon is not None:
             values = values[trial.curve.steps <= horizon]
-        values = values[np.isfinite(values)]
-        if values.size:
-            best[index] = values.min() if goal.direction == MINIMIZE else values.max()
+        value = goal.best(values)
+        best[index] = np.nan if value is None else value
     return best
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from data_parallelism.analysis import edges, uncertainty
 from data_parallelism.analysis.steps_to_result import (
     Winner,
-    best_values,
+    find_best,
     find_winner,
     first_complete,
+    short_value,
 )
 from data_parallelism.analysis.study_settings import StudySettings
 from data_parallelism.records.schema import (
@@ -23,7 +24,7 @@ from data_parallelism.records.schema import (
     StudyRecord,
     TrialRecord,
 )
-from data_parallelism.workload import MINIMIZE, Goal
+from data_parallelism.workload import Goal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,9 +35,11 @@ class StudyAnswer:
         batch_size: the global batch size.
         steps_to_result: fewest steps past the goal, or None if it was never reached.
         examples: batch size times steps to result.
-        trial_id: the trial that needed the fewest steps.
+        trial_id: the trial that needed the fewest steps; if the goal has no threshold, the one that
+            measured the best value.
         parameters: its metaparameters.
-        test: the test metric at its first measurement past the goal, where it was measured.
+        test: the test metric at its first measurement past the goal, or of the best value, where it
+            was measured.
         best: the best value of the goal's metric in any trial that counts.
         interval: for the steps that the best `share` of the search space needs: the high end is
             None if too few trials reached the goal to tell.
@@ -118,6 +121,8 @@ def answer_of_study(
         num_trials: how many were asked for, or None for as many as the study was to have.
     """
     winner = find_winner(trials, goal, settings.horizon)
+    best = find_best(trials, goal, settings.horizon)
+    shown = best if goal.threshold is None else winner
     interval = uncertainty.best_share_interval(passages)
     minima = (
         uncertainty.expected_minimum(passages, size)
@@ -129,10 +134,10 @@ def answer_of_study(
         batch_size=settings.batch_size,
         steps_to_result=winner.step if winner else None,
         examples=winner.step * settings.batch_size if winner else None,
-        trial_id=winner.trial.trial_id if winner else None,
-        parameters=dict(winner.trial.parameters) if winner else None,
-        test=_test_value(winner, goal) if winner else None,
-        best=_best(trials, goal, settings.horizon),
+        trial_id=shown.trial.trial_id if shown else None,
+        parameters=dict(shown.trial.parameters) if shown else None,
+        test=_test_value(shown, goal) if shown else None,
+        best=short_value(best.value) if best else None,
         interval=_whole(interval) if interval else None,
         share=interval.share if interval else None,
         lower_bound=uncertainty.optimum_lower_bound(
@@ -166,20 +171,9 @@ def _resolution(winner: Winner) -> float:
 def _test_value(winner: Winner, goal: Goal) -> float | None:
     """The test metric of the goal's name where the winner passed it."""
     values = winner.trial.curve.metrics.get(f"test/{goal.metric.partition('/')[2]}")
-    return None if values is None else _short(values[winner.measurement])
-
-
-def _best(trials: Sequence[TrialRecord], goal: Goal, horizon: int | None) -> float | None:
-    values = best_values(trials, goal, horizon)
-    values = values[np.isfinite(values)]
-    if not values.size:
+    if values is None or not np.isfinite(values[winner.measurement]):
         return None
-    return _short(values.min() if goal.direction == MINIMIZE else values.max())
-
-
-def _short(value: Any) -> float | None:
-    """A float32 as the float of its shortest decimal: 0.04, not 0.03999999910593033."""
-    return float(str(np.float32(value))) if np.isfinite(value) else None
+    return short_value(values[winner.measurement])
 
 
 def _edges(

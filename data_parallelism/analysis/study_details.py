@@ -21,6 +21,7 @@ from data_parallelism.workload import Goal
 NUM_CURVES = 3
 
 BEST, REACHED, NOT_REACHED = "best", "reached", "not reached"
+BEST_VALUE, COUNTED = "best value", "counted"
 DIVERGED, STOPPED = "diverged", "stopped"
 
 
@@ -31,8 +32,8 @@ class TrialOutcome:
     Args:
         trial_id: of the trial.
         parameters: its metaparameters.
-        outcome: `"best"`, `"reached"` (the goal), `"not reached"`, or for trials that do not count
-            `"diverged"` or `"stopped"`.
+        outcome: `"best"`, `"reached"` (the goal), `"not reached"`; `"best value"` or `"counted"` if
+            it has no threshold; for trials that do not count `"diverged"` or `"stopped"`.
         steps: past the goal where it was reached, else those trained.
     """
 
@@ -118,7 +119,9 @@ def _outcomes(
     passages = {trial.trial_id: step for trial, step in zip(counted, steps, strict=True)}
     for trial in trials:
         passage = passages.get(trial.trial_id, math.inf)
-        if trial.trial_id == study.trial_id:
+        if goal.threshold is None and trial.trial_id in passages:
+            outcome = BEST_VALUE if trial.trial_id == study.trial_id else COUNTED
+        elif trial.trial_id == study.trial_id:
             outcome = BEST
         elif passage < math.inf:
             outcome = REACHED

@@ -8,7 +8,7 @@ from typing import Any
 
 from data_parallelism.errors import UserError
 from data_parallelism.records.schema import StudyRecord
-from data_parallelism.search import Metaparameter
+from data_parallelism.search import Metaparameter, is_number
 from data_parallelism.workload import MAXIMIZE, MINIMIZE, Goal
 
 # Metrics of which more is better; of any other less is.
@@ -27,6 +27,9 @@ class StudySettings:
         horizon: the step that a race ended at, else None.
         train_steps: the step budget, or None if it had none.
         stop_rule: `"budget"`, `"race"`, or None where the records name none.
+        train_size: of the training set, or None where the records do not name it.
+        step_budgets: numbers of steps within which the best value is asked for.
+        epoch_budgets: the same in passes over the training set.
     """
 
     batch_size: int
@@ -36,6 +39,9 @@ class StudySettings:
     horizon: int | None
     train_steps: int | None
     stop_rule: str | None
+    train_size: int | None = None
+    step_budgets: tuple[float, ...] = ()
+    epoch_budgets: tuple[float, ...] = ()
 
     @property
     def num_dimensions(self) -> int:
@@ -58,6 +64,9 @@ def parse_settings(study: StudyRecord) -> StudySettings:
         horizon=_count(settings, "horizon"),
         train_steps=_count(settings, "train_steps") or None,
         stop_rule=settings.get("stop_rule"),
+        train_size=_count(settings, "train_size") or None,
+        step_budgets=_budgets(settings, "step_budgets"),
+        epoch_budgets=_budgets(settings, "epoch_budgets"),
     )
 
 
@@ -69,7 +78,7 @@ def choose_goal(
     Args:
         own: the goals that the studies name.
         goal: another goal, or another threshold; None means their own.
-        metric: another metric, which needs a threshold.
+        metric: another metric, which needs a threshold if the studies' own goal has one.
 
     Raises:
         UserError: if a part of the goal is given neither here nor, in agreement, by the studies.
@@ -83,7 +92,7 @@ def choose_goal(
             f"goal_metric: expected a metric, as the studies {_disagreement(own)}, got none"
         )
     if goal is None:
-        if base is None or base.metric != metric:
+        if base is None or (base.metric != metric and base.threshold is not None):
             raise UserError(f"goal: expected a threshold for {metric}, got none")
         goal = base.threshold
     if base and _name(base.metric) == _name(metric):
@@ -122,3 +131,10 @@ def _count(settings: Mapping[str, Any], name: str) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
         raise UserError(f"{name}: expected a whole number >= 0, got {value!r}")
     return value
+
+
+def _budgets(settings: Mapping[str, Any], name: str) -> tuple[float, ...]:
+    values = settings.get(name, [])
+    if not isinstance(values, list) or not all(is_number(v) and v > 0 for v in values):
+        raise UserError(f"{name}: expected numbers > 0, got {values!r}")
+    return tuple(values)

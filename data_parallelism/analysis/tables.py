@@ -11,7 +11,9 @@ from typing import Any
 
 from data_parallelism.analysis.answer import Answer
 from data_parallelism.analysis.blocks import Block, aligned, format_block
+from data_parallelism.analysis.budgets_table import budget_columns, budgets_blocks
 from data_parallelism.analysis.goals_table import goals_blocks
+from data_parallelism.analysis.headline import headline
 from data_parallelism.analysis.heuristics_table import heuristics_block
 from data_parallelism.analysis.sentences import sentences
 from data_parallelism.analysis.study_answer import StudyAnswer
@@ -23,6 +25,7 @@ from data_parallelism.analysis.wording import (
     format_value,
     format_workload,
 )
+from data_parallelism.workload import Goal
 
 # Column, and what it shows of a study.
 COLUMNS: dict[str, Callable[[StudyAnswer], str]] = {
@@ -38,8 +41,18 @@ COLUMNS: dict[str, Callable[[StudyAnswer], str]] = {
     "test": lambda s: format_value(s.test),
     "trial": lambda s: format_value(s.trial_id),
 }
+# Those that tell something of a goal without a threshold.
+COLUMNS_WITHOUT_THRESHOLD = {
+    name: COLUMNS[name]
+    for name in ("batch size", "complete", "diverged", "incomplete", "best", "test", "trial")
+}
 TIME_COLUMNS = ("num_devices", "seconds_per_step", "seconds", "cost")
 LAST_COLUMN = "best metaparameters (* at an edge)"
+INTERVAL_NOTE = (
+    "interval: steps that the best share of the search space needs, the share in brackets;",
+    "          >H where a race stopped at step H before it was known, ? where no trial tells",
+    "",
+)
 
 
 def format_table(answers: Sequence[Answer], *, show_heuristics: bool = False) -> str:
@@ -85,6 +98,11 @@ def format_parameters(study: StudyAnswer) -> str:
     )
 
 
+def columns_of(goal: Goal) -> dict[str, Callable[[StudyAnswer], str]]:
+    """The columns of a table of studies."""
+    return COLUMNS_WITHOUT_THRESHOLD if goal.threshold is None else COLUMNS
+
+
 def by_workload(answers: Sequence[Answer]) -> list[list[Answer]]:
     """The answers in groups that differ only in the goal, in their order."""
     groups: list[list[Answer]] = []
@@ -107,6 +125,8 @@ def _lines(answers: Sequence[Answer], show_heuristics: bool) -> Iterator[str]:
             yield from (*format_block(block), "")
     else:
         yield from (*_answer_lines(answers[0]), "")
+    for block in budgets_blocks(answers[0]).values():  # The same for all goals.
+        yield from (*format_block(block), "")
     for answer in answers:
         for block in _extra_blocks(answer, show_heuristics):
             if len(answers) > 1:
@@ -119,15 +139,17 @@ def _lines(answers: Sequence[Answer], show_heuristics: bool) -> Iterator[str]:
 def _answer_lines(answer: Answer) -> Iterator[str]:
     yield f"{format_workload(answer.workload)}   goal: {format_goal(answer.goal)}"
     yield ""
+    columns = columns_of(answer.goal)
     rows = (
-        [*(show(study) for show in COLUMNS.values()), format_parameters(study)]
+        [*(show(study) for show in columns.values()), format_parameters(study)]
         for study in answer.studies
     )
-    yield from aligned([[*COLUMNS, LAST_COLUMN], *rows], num_texts=1)
+    yield from aligned([[*columns, LAST_COLUMN], *rows], num_texts=1)
     yield ""
-    yield "interval: steps that the best share of the search space needs, the share in brackets;"
-    yield "          >H where a race stopped at step H before it was known, ? where no trial tells"
-    yield ""
+    if answer.goal.threshold is None:
+        yield headline(answer)
+    else:
+        yield from INTERVAL_NOTE
     yield from sentences(answer)
 
 
@@ -165,6 +187,7 @@ def _csv_row(answer: Answer, study: StudyAnswer) -> dict[str, Any]:
         "lower_bound": study.lower_bound,
         **{name: plain[name] for name in counts},
         "at_edge": " ".join(study.at_edge),
+        **budget_columns(answer, study.batch_size),
         **(study.parameters or {}),
     }
 

@@ -77,11 +77,11 @@ def _write_trial(writer: Any, trial: TrialRecord, settings: StudySettings) -> No
 
 def _results(trial: TrialRecord, goal: Goal | None) -> dict[str, float]:
     values = trial.curve.metrics.get(goal.metric) if goal else None
-    if goal is None or values is None or not np.isfinite(values).any():
+    best = None if goal is None or values is None else goal.best(values)
+    if goal is None or best is None:
         return {}
-    best = np.nanmin(values) if goal.direction == "minimize" else np.nanmax(values)
     reached = trial.curve.steps[goal.is_reached(values)]
-    return {BEST: float(best)} | ({STEPS_TO_GOAL: float(reached[0])} if reached.size else {})
+    return {BEST: best} | ({STEPS_TO_GOAL: float(reached[0])} if reached.size else {})
 
 
 def _import_writer() -> Any:

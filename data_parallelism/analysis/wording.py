@@ -11,13 +11,16 @@ from data_parallelism.workload import MINIMIZE, Goal
 
 
 def format_workload(workload: Mapping[str, Any]) -> str:
-    """Data set, model and optimizer in one line.
+    """Data set, model and optimizer in one line, with the group of records if they are in one.
 
     Example:
         >>> format_workload({"dataset": "mnist", "model": "fc_1024", "optimizer": "sgd"})
         'mnist / fc_1024 / sgd'
     """
-    names = " / ".join(str(workload.get(name)) for name in ("dataset", "model", "optimizer"))
+    group = [str(workload["group"])] if workload.get("group") else []
+    names = " / ".join(
+        [*group, *(str(workload.get(name)) for name in ("dataset", "model", "optimizer"))]
+    )
     revision = workload.get("revision", 1)
     return names if revision == 1 else f"{names} (revision {revision} of the search space)"
 
@@ -28,12 +31,18 @@ def format_goal(goal: Goal) -> str:
     Example:
         >>> format_goal(Goal("val/classification_error", 0.05))
         'val/classification_error < 0.05'
+        >>> format_goal(Goal("val/classification_error", None))
+        'none (lowest val/classification_error)'
     """
+    if goal.threshold is None:
+        return f"none ({'lowest' if goal.direction == MINIMIZE else 'highest'} {goal.metric})"
     return f"{goal.metric} {format_threshold(goal)}"
 
 
 def format_threshold(goal: Goal) -> str:
-    """The goal without its metric, such as `< 0.05`."""
+    """The goal without its metric, such as `< 0.05`; `none` if it has no threshold."""
+    if goal.threshold is None:
+        return "none"
     return f"{'<' if goal.direction == MINIMIZE else '>'} {goal.threshold:g}"
 
 

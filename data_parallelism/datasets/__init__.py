@@ -3,37 +3,59 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from data_parallelism.datasets.base import ArrayDataset, Arrays, Dataset
+from data_parallelism.datasets.cifar_10 import Cifar10
 from data_parallelism.datasets.common_crawl import CommonCrawl
 from data_parallelism.datasets.digits import Digits
 from data_parallelism.datasets.fashion_mnist import FashionMnist
 from data_parallelism.datasets.from_function import FunctionDataset, as_dataset
+from data_parallelism.datasets.imagenet import Imagenet, ImagenetHalfClasses, ImagenetHalfImages
 from data_parallelism.datasets.lm1b import Lm1b
 from data_parallelism.datasets.mnist import Mnist
+from data_parallelism.datasets.mnist_subset import MnistSubset
+from data_parallelism.datasets.open_images import OpenImagesV4
 from data_parallelism.datasets.streamed import StreamedDataset
 from data_parallelism.errors import UserError
 
-DATASETS: dict[str, type[Dataset]] = {
+# Name to what makes the data set when it is called without arguments.
+DATASETS: dict[str, Callable[[], Dataset]] = {
+    "cifar_10": Cifar10,
     "common_crawl": CommonCrawl,
     "digits": Digits,
     "fashion_mnist": FashionMnist,
+    "imagenet": Imagenet,
+    "imagenet_half_classes": ImagenetHalfClasses,
+    "imagenet_half_images": ImagenetHalfImages,
     "lm1b": Lm1b,
     "mnist": Mnist,
+    "mnist_6875": functools.partial(MnistSubset, 6_875),
+    "mnist_13750": functools.partial(MnistSubset, 13_750),
+    "mnist_27500": functools.partial(MnistSubset, 27_500),
+    "mnist_55000": functools.partial(MnistSubset, 55_000),
+    "open_images_v4": OpenImagesV4,
 }
 
 __all__ = [
     "DATASETS",
     "ArrayDataset",
     "Arrays",
+    "Cifar10",
     "CommonCrawl",
     "Dataset",
     "Digits",
     "FashionMnist",
     "FunctionDataset",
+    "Imagenet",
+    "ImagenetHalfClasses",
+    "ImagenetHalfImages",
     "Lm1b",
     "Mnist",
+    "MnistSubset",
+    "OpenImagesV4",
     "StreamedDataset",
     "as_dataset",
     "named",

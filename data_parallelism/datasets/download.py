@@ -16,27 +16,28 @@ from data_parallelism.errors import UserError
 PATIENCE = 5.0  # seconds for any answer at all from the host
 
 
-def download_and_prepare(name: str, folder: Any, url: str) -> None:
+def download_and_prepare(name: str, folder: Any, url: str, dataset: str) -> None:
     """Lets TFDS make its records of a data set, from files already downloaded or from the network.
 
     Args:
         name: of the data set in TFDS with its version, such as `"mnist:3.0.1"`.
         folder: the TFDS data folder, an `epath.Path`.
         url: an address on the host that the files come from, to learn whether it answers.
+        dataset: our name of it, which `dp-prepare` knows.
 
     Raises:
         UserError: if the host does not answer and files are missing, or TFDS fails.
     """
     problem = unreachable(url)
     if problem and not any(path.is_file() for path in folder.glob("downloads/*/*")):
-        raise UserError(_advice(name, folder, problem))
+        raise UserError(_advice(dataset, name, folder, problem))
     try:
         import tensorflow_datasets as tfds
 
         with _refused(problem) if problem else contextlib.nullcontext():
             tfds.builder(name, data_dir=folder).download_and_prepare()
     except Exception as error:  # whatever TFDS or its many dependencies raise is the user's line
-        raise UserError(_advice(name, folder, _one_line(error))) from error
+        raise UserError(_advice(dataset, name, folder, _one_line(error))) from error
 
 
 def unreachable(url: str, patience: float = PATIENCE) -> str | None:
@@ -82,12 +83,12 @@ def _refused(reason: str) -> Iterator[None]:
         requests.Session.get = get  # type: ignore[method-assign]
 
 
-def _advice(name: str, folder: Any, problem: str) -> str:
-    plain, _, version = name.partition(":")
+def _advice(dataset: str, name: str, folder: Any, problem: str) -> str:
+    records = name.replace(":", "/")
     return (
-        f"data set {plain}: not in {folder} and cannot be made there ({problem}); expected a "
-        f"network for `dp-prepare --dataset={plain} --data_dir={folder}`, or TFDS_DATA_DIR set to "
-        f"a folder that holds {plain}/{version}"
+        f"data set {dataset}: not in {folder} and cannot be made there ({problem}); expected a "
+        f"network for `dp-prepare --dataset={dataset} --data_dir={folder}`, or TFDS_DATA_DIR set "
+        f"to a folder that holds {records}"
     )
 
 

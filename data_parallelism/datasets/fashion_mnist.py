@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from data_parallelism.datasets.tfds_images import TfdsImages
+from data_parallelism.datasets.tfds_images import TfdsImages, standardization
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,11 +25,11 @@ class FashionMnist(TfdsImages):
         Xiao, Rasul and Vollgraf 2017, arXiv:1708.07747.
     """
 
-    name = "fashion_mnist"
+    name = builder = "fashion_mnist"
     version = "3.0.1"
     url = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/train-labels-idx1-ubyte.gz"
     digest = "bd468d5dcf589cde5d353854221232663a0642fecad5913a2cf64ec4cc925cdd"
-    mean, deviation = 0.2860, 0.3530
+    scale, offset = standardization(mean=0.2860, deviation=0.3530)
     input_shape = (28, 28, 1)
     num_classes = 10
     sizes = {"train": 55_000, "val": 5_000, "test": 10_000}

@@ -66,7 +66,9 @@ class Lm1b(TextDataset):
         """The files of TFDS, which makes them at first use."""
         records = self._records()
         if not are_there(records):
-            download_and_prepare(f"{self.name}:{self.version}", records.parent.parent, self.url)
+            download_and_prepare(
+                f"{self.name}:{self.version}", records.parent.parent, self.url, self.name
+            )
         if split == "train":
             return split_files(records, "train")
         held_out = split_files(records, "test")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from data_parallelism.datasets.tfds_images import TfdsImages
+from data_parallelism.datasets.tfds_images import TfdsImages, standardization
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Mnist(TfdsImages):
         LeCun et al. 1998, Gradient-based learning applied to document recognition.
     """
 
-    name = "mnist"
+    name = builder = "mnist"
     version = "3.0.1"
     url = "https://storage.googleapis.com/cvdf-datasets/mnist/train-labels-idx1-ubyte.gz"
     digest = "636819ee89f10465a70883b2c0d829de1feb6ba0042adbf0fe07a24e23de1c02"
-    mean, deviation = 0.1307, 0.3081
+    scale, offset = standardization(mean=0.1307, deviation=0.3081)
     input_shape = (28, 28, 1)
     num_classes = 10
     sizes = {"train": 55_000, "val": 5_000, "test": 10_000}

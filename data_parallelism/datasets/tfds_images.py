@@ -32,31 +32,21 @@ class TfdsImages(base.ArrayDataset):
     Args:
         data_dir: the TFDS data folder; by default `TFDS_DATA_DIR`, else `~/tensorflow_datasets`.
 
-    To add one, give the facts below in a subclass.
+    To add one, give the facts below in a subclass, and how inputs are made of pixels: `scale` and
+    `offset` (see `standardization`), or `preprocess`.
     """
 
     data_dir: str | None = None
 
     name: ClassVar[str]
+    builder: ClassVar[str]  # its name in TFDS
     version: ClassVar[str]  # of the TFDS builder
     url: ClassVar[str]  # an address on the host that TFDS downloads from
     digest: ClassVar[str]  # SHA-256 of all examples in the order of their bytes
-    mean: ClassVar[float]  # of all training pixels, scaled to [0, 1]
-    deviation: ClassVar[float]
     shuffle_seed: ClassVar[int] = 0
     input_shape: ClassVar[tuple[int, ...]]
     num_classes: ClassVar[int]
     sizes: ClassVar[Mapping[str, int]]
-
-    @property
-    def scale(self) -> float:
-        """Takes bytes to [0, 1], and then to a deviation of one."""
-        return 1 / (255 * self.deviation)
-
-    @property
-    def offset(self) -> float:
-        """Takes the mean to zero."""
-        return -self.mean / self.deviation
 
     def is_here(self) -> bool:
         """See `Dataset.is_here`."""
@@ -86,10 +76,10 @@ class TfdsImages(base.ArrayDataset):
 
     def _decode(self) -> Decoded:
         """Reads the TFDS records, made first if need be, and keeps what they hold in one file."""
-        folder, name = self._folder(), f"{self.name}:{self.version}"
+        folder, name = self._folder(), f"{self.builder}:{self.version}"
         records = self._records()
         if not (records / "dataset_info.json").exists():
-            download_and_prepare(name, folder, self.url)
+            download_and_prepare(name, folder, self.url, self.name)
         decoded = _from_tfds(name, folder)
         if (digest := _digest(decoded)) != self.digest:
             raise UserError(
@@ -103,10 +93,20 @@ class TfdsImages(base.ArrayDataset):
         return data_folder(self.data_dir)
 
     def _records(self) -> Any:
-        return self._folder() / self.name / self.version
+        return self._folder() / self.builder / self.version
 
     def _file(self) -> Any:
-        return self._folder() / self.name / f"decoded-{self.version}.npz"
+        return self._folder() / self.builder / f"decoded-{self.version}.npz"
+
+
+def standardization(mean: float, deviation: float) -> tuple[float, float]:
+    """`Dataset.scale` and `Dataset.offset` that take bytes to mean 0 and deviation 1.
+
+    Args:
+        mean: of all training pixels, scaled to [0, 1].
+        deviation: of the same.
+    """
+    return 1 / (255 * deviation), -mean / deviation
 
 
 def _from_tfds(name: str, folder: Any) -> Decoded:

@@ -75,6 +75,8 @@ def split_files(folder: Any, split: str) -> list[FilePart]:
 def sliced(parts: Sequence[FilePart], start: int, stop: int) -> list[FilePart]:
     """The records from one to another, counted over all files: `train[start:stop]` in TFDS.
 
+    Records that are left out count too.
+
     Args:
         parts: whole files, from their first record on.
         start: the first record.
@@ -91,7 +93,9 @@ def sliced(parts: Sequence[FilePart], start: int, stop: int) -> list[FilePart]:
         begin = end - part.count
         first, last = max(start, begin), min(stop, end)
         if first < last:
-            taken.append(FilePart(part.path, part.first + first - begin, last - first))
+            low, high = part.first + first - begin, part.first + last - begin
+            left_out = part.left_out[(low <= part.left_out) & (part.left_out < high)]
+            taken.append(FilePart(part.path, low, high - low, left_out))
     return taken
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from data_parallelism.models.initialization import InitialWeights
 from data_parallelism.workload import Workload
 
 MAX_CHUNK_STEPS = 64
+MAX_LOGITS_BYTES = 2**29  # of an evaluation batch; metrics take a few copies of them
 
 
 class Training(abc.ABC):
@@ -95,11 +97,19 @@ class Estimator(abc.ABC):
             order_key=key,
         )
 
+    @property
+    def _logits_bytes(self) -> int:
+        """Of one example; texts count with their length in training."""
+        dataset = self.workload.dataset
+        length = dataset.input_shape[0]
+        return 4 * math.prod(length if size is None else size for size in dataset.output_shape)
+
     def measured(self, split: str, sums: Callable[..., Any]) -> dict[str, np.ndarray]:
         """Every metric on a split; see `evaluation.metric_values`."""
         if split not in self._eval_batches:
             dataset = self.workload.dataset
-            self._eval_batches[split] = eval_batches(dataset, split, self.eval_batch_size)
+            batch_size = min(self.eval_batch_size, max(1, MAX_LOGITS_BYTES // self._logits_bytes))
+            self._eval_batches[split] = eval_batches(dataset, split, batch_size)
         return metric_values(self.step.metrics, self._eval_batches[split], sums)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -13,6 +14,7 @@ from data_parallelism.datasets import ArrayDataset, Dataset, StreamedDataset
 from data_parallelism.metrics import Metric
 
 Batch = tuple[tf.Tensor, tf.Tensor, tf.Tensor]
+Value = TypeVar("Value")
 
 
 def eval_batches(dataset: Dataset, split: str, batch_size: int) -> Iterable[Batch]:
@@ -51,13 +53,22 @@ def metric_values(
         Metric name to float32 `[trials]`.
     """
     totals: dict[str, Any] = {}
-    for part in [sums(*batch) for batch in batches]:
+    for part in _one_ahead(sums(*batch) for batch in batches):
         for name, value in part.items():
             totals[name] = totals.get(name, 0.0) + value.numpy().astype(np.float64)
     return {
         name: np.array([metrics[name].finish(trial) for trial in total], np.float32)
         for name, total in totals.items()
     }
+
+
+def _one_ahead(values: Iterator[Value]) -> Iterator[Value]:
+    """The values, each given when the next has been asked for: a device is not waited for."""
+    last = list(itertools.islice(values, 1))
+    for value in values:
+        yield last.pop()
+        last.append(value)
+    yield from last
 
 
 def _padded_batches(inputs: np.ndarray, labels: np.ndarray, batch_size: int) -> list[Batch]:

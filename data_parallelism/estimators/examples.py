@@ -31,7 +31,7 @@ class TrainingExamples(abc.ABC):
         """
 
     @abc.abstractmethod
-    def data_spec(self, batch_size: int) -> Any:
+    def data_spec(self, batch_size: int, part_size: int) -> Any:
         """The type of the data of a program."""
 
     @abc.abstractmethod
@@ -62,7 +62,7 @@ class ArrayExamples(TrainingExamples):
         """See `TrainingExamples.of_trial`."""
         return _TrialIndices(DataOrder(len(self.labels), batch_size, key))
 
-    def data_spec(self, batch_size: int) -> tf.TensorSpec:
+    def data_spec(self, batch_size: int, part_size: int) -> tf.TensorSpec:
         """Indices `[steps, batch]`."""
         return tf.TensorSpec([None, batch_size], tf.int32)
 
@@ -91,9 +91,9 @@ class StreamedExamples(TrainingExamples):
         """See `TrainingExamples.of_trial`."""
         return _TrialStream(self._dataset, batch_size, part_size, key)
 
-    def data_spec(self, batch_size: int) -> Any:
+    def data_spec(self, batch_size: int, part_size: int) -> Any:
         """An iterator."""
-        parts = self._dataset.train_parts(batch_size, batch_size, (), 0)
+        parts = self._dataset.train_parts(batch_size, part_size, (), 0)
         return tf.data.IteratorSpec(parts.element_spec)
 
     def of_step(self, data: Any, t: tf.Tensor) -> Examples:

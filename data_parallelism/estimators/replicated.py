@@ -82,15 +82,19 @@ class Replicated(Estimator):
             self._programs[key] = tf.function(
                 functools.partial(self._train_chunk, batch_size, micro_batch_size),
                 autograph=False,
-                input_signature=self._signature(batch_size, arguments[0]),
+                input_signature=self._signature(
+                    batch_size, micro_batch_size or batch_size, arguments[0]
+                ),
             )
         return self._programs[key](*arguments)
 
-    def _signature(self, batch_size: int, metaparameters: Mapping[str, Any]) -> tuple[Any, ...]:
+    def _signature(
+        self, batch_size: int, part_size: int, metaparameters: Mapping[str, Any]
+    ) -> tuple[Any, ...]:
         return (
             dict.fromkeys(metaparameters, tf.TensorSpec([], tf.float32)),
             tf.TensorSpec([], tf.uint32),
-            self.examples.data_spec(batch_size),
+            self.examples.data_spec(batch_size, part_size),
             tf.TensorSpec([], tf.int32),
             tf.TensorSpec([], tf.int32),
         )

@@ -258,7 +258,7 @@ def why_not_vectorized(workload: Workload, model: keras.Model) -> str | None:
     was_disabled, logger.disabled = logger.disabled, True  # It tells all about the operation.
     try:
         mapped.get_concrete_function(*specs)
-    except (ValueError, NotImplementedError) as error:
+    except (TypeError, ValueError, NotImplementedError) as error:
         return f"an operation without a rule for stacked weights ({str(error).splitlines()[0]})"
     finally:
         logger.disabled = was_disabled

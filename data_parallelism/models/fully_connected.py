@@ -6,7 +6,12 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from data_parallelism.errors import UserError
-from data_parallelism.models.arguments import checked_num_classes, checked_rate, is_count
+from data_parallelism.models.arguments import (
+    checked_counts,
+    checked_num_classes,
+    checked_rate,
+    is_count,
+)
 
 if TYPE_CHECKING:
     import keras
@@ -36,12 +41,8 @@ class FullyConnected:
     dropout_rate: float = 0.0
 
     def __post_init__(self) -> None:
-        sizes = self.hidden_sizes
-        if not isinstance(sizes, (tuple, list)) or not sizes or not all(map(is_count, sizes)):
-            raise UserError(
-                f"FullyConnected.hidden_sizes: expected whole numbers >= 1, got {sizes!r}"
-            )
-        object.__setattr__(self, "hidden_sizes", tuple(sizes))
+        sizes = checked_counts(self.hidden_sizes, "FullyConnected.hidden_sizes")
+        object.__setattr__(self, "hidden_sizes", sizes)
         rate = checked_rate(self.dropout_rate, "FullyConnected.dropout_rate")
         object.__setattr__(self, "dropout_rate", rate)
 

@@ -166,6 +166,7 @@ class FanInTruncatedNormal(keras.initializers.Initializer):  # type: ignore[name
     Args:
         seed: an integer in [0, 2**32); None draws one from Python's global generator. The same
             initializer always gives the same values.
+        fan_in: how many inputs one output sums up; None if that is all but the last dimension.
 
     Example:
         >>> weights = FanInTruncatedNormal(seed=0)((100, 50)).numpy()
@@ -178,16 +179,18 @@ class FanInTruncatedNormal(keras.initializers.Initializer):  # type: ignore[name
     the version or the device.
     """
 
-    def __init__(self, seed: int | None = None) -> None:
+    def __init__(self, seed: int | None = None, fan_in: int | None = None) -> None:
         self._given_seed = seed
+        self._fan_in = fan_in
         self.seed = random.getrandbits(32) if seed is None else seed
 
     def __call__(self, shape: Any, dtype: Any = None) -> Any:
-        """A kernel `[..., inputs, outputs]`; its fan-in is all but the last dimension."""
+        """A kernel, by default one of `[..., inputs, outputs]`."""
         count = math.prod(shape)
+        fan_in = self._fan_in or math.prod(shape[:-1])
         words = np.random.Philox(key=self.seed).random_raw(-(-count // 4))
         picks = words.astype("<u8", copy=False).view("<u2")[:count]
-        quantiles = _quantiles() * np.float32(math.prod(shape[:-1]) ** -0.5)
+        quantiles = _quantiles() * np.float32(fan_in**-0.5)
         values = np.empty(count, np.float32)
         # `take` widens its indices into a copy: in one piece, that leaves the cache.
         for start in range(0, count, _LOOKUP_BLOCK):
@@ -197,7 +200,7 @@ class FanInTruncatedNormal(keras.initializers.Initializer):  # type: ignore[name
 
     def get_config(self) -> dict[str, Any]:
         """What makes an equal initializer again."""
-        return {"seed": self._given_seed}
+        return {"seed": self._given_seed, "fan_in": self._fan_in}
 
 
 def dense(units: int, activation: str | None = None) -> Any:
@@ -205,11 +208,12 @@ def dense(units: int, activation: str | None = None) -> Any:
     return keras.layers.Dense(units, activation, kernel_initializer=FanInTruncatedNormal())
 
 
-def convolution(filters: int, size: int, activation: str | None = None) -> Any:
-    """A square convolution, stride 1, output as wide as the input, with that initial kernel."""
+def convolution(filters: int, size: int, activation: str | None = None, strides: int = 1) -> Any:
+    """A square convolution with that initial kernel, padded so that only strides shrink it."""
     return keras.layers.Conv2D(
         filters,
         size,
+        strides,
         padding="same",
         activation=activation,
         kernel_initializer=FanInTruncatedNormal(),

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from data_parallelism.errors import UserError
-from data_parallelism.models.arguments import checked_num_classes, checked_rate, is_count
+from data_parallelism.models.arguments import check_images, checked_num_classes, checked_rate
 
 if TYPE_CHECKING:
     import keras
@@ -73,7 +73,7 @@ class SimpleCnn:
         from data_parallelism.models import layers
 
         classes = checked_num_classes(num_classes, self.name)
-        self._check_image(input_shape)
+        check_images(input_shape, 4, self.name)
         filters, units = SIZES[self.size]
         stack = [layers.keras.Input(input_shape)]
         for count in filters:
@@ -84,10 +84,3 @@ class SimpleCnn:
             stack.append(layers.Dropout(self.dropout_rate))
         stack.append(layers.dense(classes))
         return layers.keras.Sequential(stack, name=self.name)
-
-    def _check_image(self, shape: tuple[int, ...]) -> None:
-        if len(shape) != 3 or not all(map(is_count, shape)) or min(shape[:2]) < 4:
-            raise UserError(
-                f"{self.name}: expected images of (height, width, channels), at least 4 by 4 "
-                f"pixels, got examples of shape {tuple(shape)}"
-            )

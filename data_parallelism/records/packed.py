@@ -17,32 +17,52 @@ from etils import epath
 from data_parallelism.records import tfrecord
 from data_parallelism.records.schema import TrialRecord
 from data_parallelism.records.tfrecord import Damaged
-from data_parallelism.records.trials import check_metadata, decode_object, decode_trial, trial_of
+from data_parallelism.records.trials import (
+    check_metadata,
+    decode_object,
+    decode_trial,
+    decode_trial_later,
+    trial_of,
+)
 
 PACKED_FILE = "trials.tfrecord"
 
 
-def read_trials(path: os.PathLike[str] | str) -> Iterator[TrialRecord | Damaged]:
+def read_trials(
+    path: os.PathLike[str] | str, *, check_curves: bool = True
+) -> Iterator[TrialRecord | Damaged]:
     """The trials of a packed study, in the order of the file, and what is wrong in their place.
 
     Args:
         path: a `trials.tfrecord`; if it is not there, there are no trials.
+        check_curves: whether a curve is checked beyond its checksum now, or when it is first asked
+            for, which then may raise a UserError.
     """
     file = epath.Path(path)
     if not file.exists():
         return
     try:
         for number, payload in enumerate(tfrecord.read_each_record(file)):
-            yield payload if isinstance(payload, Damaged) else _trial(file, number, payload)
+            if isinstance(payload, Damaged):
+                yield payload
+            else:
+                yield _trial(file, number, payload, check_curves)
     except OSError as error:
         yield Damaged(file, f"cannot be read ({error.strerror or error})")
 
 
-def _trial(path: epath.Path, number: int, payload: bytes) -> TrialRecord | Damaged:
+def _trial(
+    path: epath.Path, number: int, payload: bytes, check_curve: bool = True
+) -> TrialRecord | Damaged:
     try:
-        raw, trial_id, curve = decode_trial(payload)
-        metadata = decode_object(raw)
-        check_metadata(metadata, str(trial_id))
+        if check_curve:
+            raw, trial_id, curve = decode_trial(payload)
+            metadata = decode_object(raw)
+            check_metadata(metadata, str(trial_id))
+        else:
+            raw, curve = decode_trial_later(payload, path, number)
+            metadata = decode_object(raw)
+            check_metadata(metadata)
     except Damaged as error:
         return Damaged(path, f"record {number}: {error.reason}")
     return trial_of(metadata, curve)

@@ -1,6 +1,6 @@
 """Studies and trials as folders.
 
-    RECORDS_DIR/dataset/model/optimizer/batch_size/
+    RECORDS_DIR/[group/]dataset/model/optimizer/batch_size/
         study.json  config.gin  timing.json (or timing-1-of-4.json, ...: one for each shard)
         trial_id/{metadata.json, measurements.tfrecord}
         .running/  checkpoints of what is not finished
@@ -167,13 +167,14 @@ def read_trial(path: PathLike) -> TrialRecord:
 
 
 def each_trial(
-    study_dir: PathLike, skipped: Container[int] = ()
+    study_dir: PathLike, skipped: Container[int] = (), *, check_curves: bool = True
 ) -> Iterator[tuple[epath.Path, TrialRecord | Damaged]]:
     """All trials of a study, in either form, with what cannot be read.
 
     Args:
         study_dir: the study's folder.
         skipped: ids of trials that are not wanted, and not read where they are folders.
+        check_curves: see `packed.read_trials`.
 
     Returns:
         For each trial its folder, or the file of a packed study, and the trial or what is wrong
@@ -189,7 +190,7 @@ def each_trial(
         except Damaged as error:
             yield folder / name, error
     path = folder / packed.PACKED_FILE
-    for trial in packed.read_trials(path):
+    for trial in packed.read_trials(path, check_curves=check_curves):
         is_there = isinstance(trial, TrialRecord) and (
             str(trial.trial_id) in names or trial.trial_id in skipped
         )
@@ -200,7 +201,7 @@ def each_trial(
 def finished_trial_ids(study_dir: PathLike) -> set[int]:
     """The ids of the trials that are there; `read_trial` tells whether a folder is whole."""
     folder = epath.Path(study_dir)
-    packed_trials = packed.read_trials(folder / packed.PACKED_FILE)
+    packed_trials = packed.read_trials(folder / packed.PACKED_FILE, check_curves=False)
     ids = {trial.trial_id for trial in packed_trials if isinstance(trial, TrialRecord)}
     return ids | {int(name) for name in _trial_names(folder)}
 
@@ -223,7 +224,7 @@ def read_study(study_dir: PathLike, *, as_written: bool = False) -> StudyRecord:
         settings = _read_settings(epath.Path(study_dir))
     except Damaged as error:
         damaged.append(str(error))
-    for _, trial in each_trial(study_dir):
+    for _, trial in each_trial(study_dir, check_curves=False):
         if isinstance(trial, Damaged):
             damaged.append(str(trial))
         else:

@@ -11,7 +11,9 @@ References:
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -150,16 +152,49 @@ def decode_columns(payload: bytes) -> dict[str, Column]:
     return dict(sorted(columns.items()))
 
 
-def parse_features(payload: bytes) -> dict[str, Any]:
+def parse_features(payload: bytes) -> Mapping[str, Any]:
     """The `Feature`s of a serialized `tf.train.Example` by name, for `decode_feature`.
 
     Raises:
         Damaged: if the payload is no such message.
     """
     try:
-        return dict(Example.FromString(payload).features.feature)
+        return Example.FromString(payload).features.feature
     except message.DecodeError as error:
         raise Damaged("tf.train.Example", f"cannot be decoded ({error})") from None
+
+
+def leading_bytes(payload: bytes, name: str) -> bytes | None:
+    """The bytes of a feature that holds one bytes value, if an `Example` begins with it.
+
+    Reads no further than that, and copies nothing else. Features are stored by ascending name.
+
+    Args:
+        payload: a serialized `tf.train.Example`.
+        name: of the feature.
+
+    Returns:
+        Its value, or None if it is not the first or holds something else.
+    """
+    match = _leading(name).match(payload)
+    if match is None:
+        return None
+    length = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(match[1]))
+    value = payload[match.end() : match.end() + length]
+    return value if len(value) == length else None
+
+
+@functools.cache
+def _leading(name: str) -> re.Pattern[bytes]:
+    """What stands before the value, and its length as the group.
+
+    The heads of Example.features, of the map's entry, the key, and the heads of Feature, of its
+    list of bytes and of the value; each with a length.
+    """
+    length = rb"[\x80-\xff]*[\x00-\x7f]"
+    key = re.escape(bytes([len(name)]) + name.encode())
+    heads = (b"\x0a", b"\x0a", b"\x0a" + key + b"\x12", b"\x0a")
+    return re.compile(b"".join(head + length for head in heads) + b"\x0a(" + length + b")", re.S)
 
 
 def decode_feature(feature: Any) -> Column:

@@ -3,8 +3,8 @@
 `published_studies.csv` counts the trials of every study, as the summary that comes with the archive
 does. `published_workloads.csv` holds the goal that the paper's figures use for each workload, and
 how many COMPLETE trials count; where the number is missing all do. For the workloads below
-`solution_quality/`, for which the paper names no goal, it is that of the same model on the same
-data elsewhere.
+`solution_quality/` the paper names no goal. So that their curves can be analyzed like any others
+they have a substitute, the goal of the same model on the same data elsewhere.
 """
 
 from __future__ import annotations
@@ -41,11 +41,13 @@ class PublishedWorkload:
         name: its folder, such as `"mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"`.
         goal: what its trials had to reach.
         num_trials: COMPLETE trials that count, or None for all.
+        has_goal: whether the paper names the goal; else it is a substitute.
     """
 
     name: str
     goal: Goal
     num_trials: int | None
+    has_goal: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,8 +81,13 @@ def published_workloads() -> Mapping[str, PublishedWorkload]:
     return {
         name: PublishedWorkload(
             name,
-            Goal(row["metric"], float(row["goal"]), _direction(row["metric"])),
+            Goal(
+                row["metric"],
+                float(row["goal"] or row["substitute_goal"]),
+                _direction(row["metric"]),
+            ),
             int(row["num_trials"]) if row["num_trials"] else None,
+            bool(row["goal"]),
         )
         for name, row in _rows("published_workloads.csv")
     }
@@ -124,20 +131,31 @@ def find_workload(
 ) -> PublishedWorkload | None:
     """The published workload that some records are of, or None.
 
+    The archive has groups, such as `mnist_subsets/`. A data set that is in one of them alone is
+    known by its name; whether records of MNIST belong to `solution_quality/` tells the folder.
+
     Args:
         dataset: name of the data set.
         model: name of the model.
         optimizer: name of the optimizer.
-        folder: that holds the studies, if there is one: the groups of the archive, such as
-            `mnist_subsets/`, are known by it alone.
+        folder: that holds the studies, if there is one.
 
     Example:
         >>> find_workload("cifar_10", "resnet_8", "sgd").name
         'cifar_10/resnet_8/sgd'
+        >>> find_workload("mnist_6875", "simple_cnn_base", "nesterov_momentum").name
+        'mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum'
     """
     below = pathlib.PurePath(os.path.abspath(folder)).parts[-4:] if folder is not None else ()
-    workloads = published_workloads()
-    return workloads.get("/".join(below)) or workloads.get(f"{dataset}/{model}/{optimizer}")
+    of_folder = published_workloads().get("/".join(below))
+    return of_folder or _by_own_names().get(f"{dataset}/{model}/{optimizer}")
+
+
+@functools.cache
+def _by_own_names() -> Mapping[str, PublishedWorkload]:
+    """The workloads by data set, model and optimizer; one outside the groups wins over others."""
+    by_depth = sorted(published_workloads().values(), key=lambda one: -one.name.count("/"))
+    return {"/".join(one.name.split("/")[-3:]): one for one in by_depth}
 
 
 def _rows(file: str) -> Iterator[tuple[str, dict[str, Any]]]:

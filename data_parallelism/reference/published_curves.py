@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import functools
+import math
 from importlib import resources
 
 from data_parallelism.workload import MAXIMIZE, MINIMIZE, Goal
@@ -76,7 +77,8 @@ def find_curve(dataset: str, model: str, optimizer: str, goal: Goal) -> Publishe
         goal: of the curve to lay beside it.
 
     Returns:
-        The curve, or None if the paper's figures do not show this workload or metric.
+        The curve, or None if the paper's figures do not show this workload or metric, or the goal
+        has no threshold.
 
     Example:
         >>> goal = Goal("val/classification_error", 0.012)
@@ -90,5 +92,12 @@ def find_curve(dataset: str, model: str, optimizer: str, goal: Goal) -> Publishe
         if (curve.dataset, curve.model, curve.optimizer) == names
         and curve.goal.metric == goal.metric
     ]
-    distances = {curve: abs(curve.goal.threshold - goal.threshold) for curve in fitting}
-    return min(fitting, key=lambda curve: distances[curve], default=None)
+    distances = {curve: _distance(curve.goal, goal) for curve in fitting}
+    near = [curve for curve in fitting if math.isfinite(distances[curve])]
+    return min(near, key=lambda curve: distances[curve], default=None)
+
+
+def _distance(one: Goal, other: Goal) -> float:
+    if one.threshold is None or other.threshold is None:
+        return math.inf
+    return abs(one.threshold - other.threshold)

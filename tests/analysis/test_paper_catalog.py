@@ -2,8 +2,9 @@
 
 import pytest
 
+from data_parallelism.analysis.budgets import Limit
 from data_parallelism.analysis.paper.catalog import FIGURES
-from data_parallelism.analysis.paper.specs import BEST, RATES, SCATTER, STEPS, Limit
+from data_parallelism.analysis.paper.specs import BEST, RATES, SCATTER, STEPS
 from data_parallelism.reference.published import published_studies, published_workloads
 from data_parallelism.workload import MAXIMIZE
 

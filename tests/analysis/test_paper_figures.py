@@ -13,6 +13,7 @@ from toy_records import make_study, make_trials, write_study
 
 from data_parallelism.analysis.paper import draw_figures, files
 from data_parallelism.analysis.paper.catalog import FIGURES
+from data_parallelism.analysis.paper.files import FigureSummary
 from data_parallelism.analysis.paper.gather import gather
 from data_parallelism.analysis.paper.panel_data import panel_data
 from data_parallelism.errors import UserError
@@ -230,3 +231,12 @@ def test_lines_have_gaps_where_nothing_is_known(panels):
     (line,) = [line for line in drawn.axes[1].lines if line.get_marker() == "o"]
     heights = line.get_ydata()
     assert np.isnan(heights[-1]) and np.isfinite(heights[:-1]).all()
+
+
+@pytest.mark.parametrize(
+    ("has_records", "words"),
+    [(True, "records of a/b/c"), (False, "records of any of its workloads")],
+)
+def test_records_that_were_not_trained_for_long_enough_are_not_denied(has_records, words):
+    summary = FigureSummary("figure_11", 8, 0, ("a/b/c",), has_records)
+    assert str(summary) == f"figure_11: 0 of 8 panels drawn; no {words}"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from toy_records import write_study
 
+from data_parallelism.analysis.budgets import Limit
 from data_parallelism.analysis.paper.catalog import FIGURES
 from data_parallelism.analysis.paper.gather import Source, gather
 from data_parallelism.analysis.paper.panel_data import panel_data
@@ -17,7 +18,6 @@ from data_parallelism.analysis.paper.specs import (
     RATES,
     SCATTER,
     STEPS,
-    Limit,
     Panel,
     PaperFigure,
     Series,
@@ -176,8 +176,9 @@ def test_best_values_under_budgets(shown):
     panel = Panel(BEST, "", series)
     data = shown(panel, study(CNN, 8, trials), study(CNN, 64, trials, train_steps=500))
     found = [{size: round(v, 6) for size, v in values(data, i).items()} for i in range(3)]
-    # 3,200 examples are 400 steps of 8 or 50 of 64; only the first study went on to 1,000.
-    assert found == [{8: 0.3, 64: 0.3}, {8: 0.1, 64: 0.9}, {8: 0.1}]
+    # 3,200 examples are 400 steps of 8; or 50 of 64, where the first measurement after the start
+    # is at 100. Only the first study went on to 1,000.
+    assert found == [{8: 0.3, 64: 0.3}, {8: 0.1}, {8: 0.1}]
 
 
 def test_budgets_beyond_what_was_trained(shown):
@@ -187,11 +188,32 @@ def test_budgets_beyond_what_was_trained(shown):
         panel,
         race(CNN, 8, [trial(0, {100: 0.3, 200: 0.1})], 200),
         # Its budget was one of time: the shorter of the two trials has 250 steps.
-        study(CNN, 64, [trial(0, {250: 0.1}), trial(1, {400: 0.1})], train_steps=0),
+        study(CNN, 64, [trial(0, {90: 0.5, 250: 0.1}), trial(1, {400: 0.1})], train_steps=0),
     )
     assert values(data).keys() == {8, 64}
     assert len(data.drawn) == 1 and data.missing == ()
     assert "no study trained its trials for as long as 300" in data.notes
+
+
+def test_own_studies_without_a_goal_are_those_of_figure_11(shown):
+    """They lie in a group of their own, beside the workload that has a goal."""
+    shown(Panel(BEST, "", (Series("", CNN),)), study(CNN, 512, [trial(0, {1000: 0.3})]))
+    no_goal = {"metric": METRIC, "threshold": None, "direction": "minimize"}
+    trials = [trial(number, {5000: 0.02 - 0.001 * number, 12_000: 0.011}) for number in range(3)]
+    step_panel, epoch_panel = FIGURES[10].panels[:2]
+    settings = {"goal": no_goal, "num_trials": 2, "group": "solution_quality"}
+    own = [study(CNN, size, trials, train_steps=12_000, **settings) for size in (512, 55_000)]
+    data = shown(step_panel, *own, folder="records/solution_quality")
+    assert [drawn.label for drawn in data.drawn] == ["5k steps", "10k steps"]
+    assert [values(data, index) for index in (0, 1)] == [
+        pytest.approx({512: 0.018, 55_000: 0.018}, abs=1e-6)
+    ] * 2
+    assert not any("in place of" in note for note in data.notes)
+    epochs = shown(epoch_panel)
+    # 100 epochs are 10,742 steps of 512; 10,000 are 10,000 steps of 55,000.
+    by_label = {drawn.label: values(epochs, n).keys() for n, drawn in enumerate(epochs.drawn)}
+    assert by_label["100 epochs"] == {512}
+    assert by_label["5,000 epochs"] == by_label["10,000 epochs"] == {55_000}
 
 
 def test_all_trials_count_under_budgets(shown):
@@ -309,17 +331,16 @@ def test_several_searches_of_one_workload(shown):
     assert any("not drawn: the folder of records; revision 2" in note for note in data.notes)
 
 
-def test_groups_of_the_archive_are_known_by_their_folder(shown, tmp_path):
+def test_groups_of_the_archive_are_known_by_their_data_sets_or_their_folder(shown, tmp_path):
     name = "mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum"
-    panel = Panel(
-        STEPS, "", (Series("", name, stand_in="mnist_6875/simple_cnn_base/nesterov_momentum"),)
-    )
+    panel = Panel(STEPS, "", (Series("", name),))
     own = study("mnist_6875/simple_cnn_base/nesterov_momentum", 8, [trial(0, {200: 0.001})])
     data = shown(panel, own, folder="own")
     assert values(data) == {8: 200}
-    assert any(note.startswith("drawn from mnist_6875/simple_cnn_base") for note in data.notes)
+    assert not any(note.startswith("drawn from") for note in data.notes)
     data = shown(panel, study(name, 8, [trial(0, {100: 0.001})]), folder="published/mnist_subsets")
-    assert values(data) == {8: 100}
+    assert [drawn.label for drawn in data.drawn] == ["[own]", "[published]"]
+    assert [values(data, index) for index in range(2)] == [{8: 200}, {8: 100}]
     figure = PaperFigure(0, "", 1, (panel,))
     gathered = gather(tmp_path / "published/mnist_subsets/mnist_6875", [figure])
     assert list(gathered.of_series(STEPS, panel.series[0])[1]) == [Source()]

@@ -109,12 +109,23 @@ class DatasetTests:
         assert described["sizes"] == self.sizes
         assert tuple(described["input_shape"]) == self.input_shape
 
-    def test_preprocess_scales(self, dataset: Dataset) -> None:
+    def expected_inputs(self, dataset: Dataset, stored: np.ndarray) -> np.ndarray:
+        """What `preprocess` has to make of float64 values as stored."""
+        return stored * dataset.scale + dataset.offset
+
+    def test_preprocess(self, dataset: Dataset) -> None:
         stored = dataset.split("val").inputs[:20]
         inputs = dataset.preprocess(stored).numpy()
-        expected = stored.astype(np.float64) * dataset.scale + dataset.offset
+        expected = self.expected_inputs(dataset, stored.astype(np.float64))
         assert inputs.dtype == np.float32
         np.testing.assert_allclose(inputs, expected, rtol=1e-5, atol=1e-6)
+
+    def test_preprocess_maps_over_trials(self, dataset: Dataset) -> None:
+        import tensorflow as tf
+
+        stored = dataset.split("val").inputs[:6].reshape(2, 3, *self.input_shape)
+        mapped = tf.vectorized_map(dataset.preprocess, stored, fallback_to_while_loop=False)
+        np.testing.assert_allclose(mapped, dataset.preprocess(stored), rtol=1e-6, atol=1e-6)
 
     def test_preprocess_is_the_same_for_any_batch_and_compiled(self, dataset: Dataset) -> None:
         import tensorflow as tf

@@ -48,6 +48,19 @@ ANALYZE = {
     "metric without a goal": flag(
         "goal: expected a threshold for train/error, got none", "--goal_metric=train/error"
     ),
+    "step budgets as text": flag(
+        "step_budgets: expected numbers > 0, such as 5,10, got '5,many'", "--step_budgets=5,many"
+    ),
+    "epoch budget of 0": flag("epoch_budgets: expected numbers > 0, .*'0'", "--epoch_budgets=0"),
+    "no step budget": flag("step_budgets: expected numbers > 0, .*got ''", "--step_budgets="),
+    "endless epochs": flag("epoch_budgets: expected numbers > 0, .*'inf'", "--epoch_budgets=inf"),
+    "epochs of unknown length": flag(
+        "epoch_budgets: expected studies that name their train_size, got one of batch size 1 that",
+        "--epoch_budgets=1",
+    ),
+    "compare with budgets": flag(
+        "expected no --step_budgets beside it", "--compare", "--step_budgets=5"
+    ),
     "0 trials": flag("num_trials", "--num_trials=0"),
     "base": flag("expected one of 1, 8, 64, got 3", "--base_batch_size=3"),
     "compare alone": flag("compare: expected records of two or more workloads", "--compare"),

@@ -80,6 +80,15 @@ CONFIGS = {
     "endless budget": bound(
         "Budget: expected at most 2147483647 steps at batch", "Budget.steps = 1e10"
     ),
+    "half a step": bound(
+        r"step_budgets: expected whole numbers >= 1, got \(0.5,\)", "Workload.step_budgets = (0.5,)"
+    ),
+    "no epochs": bound(
+        r"epoch_budgets: expected numbers > 0, got \(0,\)", "Workload.epoch_budgets = (0,)"
+    ),
+    "group above the records": bound(
+        r"group: expected a name that can name a folder, .*got '\.\./x'", "Workload.group = '../x'"
+    ),
     "budget for a text": bound(
         "Budget.per_batch_size: expected", "Budget.per_batch_size = {'16': 8}"
     ),
@@ -104,6 +113,10 @@ GOALS = {
     "NaN threshold": bound("got: a value that is neither a literal", "Goal.threshold = nan"),
     "threshold as text": bound(
         "Goal.threshold: expected a finite .* got '0.1'", "Goal.threshold = '0.1'"
+    ),
+    "race without a threshold": flag(
+        "stop_rule: expected 'budget' for a goal without a threshold, got 'race'",
+        *("--gin_param=Goal.threshold = None", "--stop_rule=race"),
     ),
     "huge threshold": bound(
         "Goal.threshold: expected a finite number, got 1000", f"Goal.threshold = 1{'0' * 400}"

@@ -108,8 +108,9 @@ def run_python(script, **environment):
 
 def test_import_loads_neither_keras_nor_tensorflow():
     script = (
-        "import sys; from data_parallelism.models import FullyConnected, SimpleCnn\n"
-        "FullyConnected((4,)), SimpleCnn()\n"
+        "import sys\n"
+        "from data_parallelism.models import FullyConnected, ResNet50, SimpleCnn, Vgg11\n"
+        "FullyConnected((4,)), ResNet50(), SimpleCnn(), Vgg11()\n"
         "print([name for name in ('keras', 'tensorflow') if name in sys.modules])"
     )
     assert run_python(script).stdout == "[]\n"

@@ -7,6 +7,7 @@ import pytest
 from test_store import CURVE, SETTINGS, TRIAL, assert_trials_equal
 
 from data_parallelism import records
+from data_parallelism.errors import UserError
 from data_parallelism.records import packed, store
 from data_parallelism.records.schema import COMPLETE, INCOMPLETE, Curve
 from data_parallelism.records.tfrecord import frame
@@ -116,9 +117,33 @@ def test_records_of_another_shape_are_damaged(tmp_path, columns):
     payload = records.encode_columns({**whole, **columns} if columns else {})
     path = write_packed(tmp_path)
     records.write_records(path / packed.PACKED_FILE, [payload])
-    study = records.read_study(path)
-    assert study.trials == () and len(study.damaged) == 1
-    assert packed.PACKED_FILE in study.damaged[0]
+    ((file, damage),) = records.each_trial(path)
+    assert file.name == packed.PACKED_FILE
+    assert isinstance(damage, records.Damaged) and packed.PACKED_FILE in str(damage)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"step": np.zeros(3, np.float32)}, "expected a column of int64 'step'"),
+        ({"val/x": np.zeros(2, np.float32)}, "expected a float32 per step in 'val/x'"),
+        ({"val/x": [b"1234567"]}, "expected a float32 per step in 'val/x'"),
+    ],
+)
+def test_a_curve_of_another_shape_is_told_when_it_is_asked_for(tmp_path, columns, words):
+    """Trials that are only counted are not decoded."""
+    whole = {
+        "metadata": [encode_object(metadata_of(TRIAL))],
+        "trial_id": np.array([TRIAL.trial_id]),
+        "step": np.arange(3),
+    }
+    path = write_packed(tmp_path)
+    records.write_records(path / packed.PACKED_FILE, [records.encode_columns({**whole, **columns})])
+    (trial,) = records.read_study(path).trials
+    assert trial.status == TRIAL.status and trial.parameters == TRIAL.parameters
+    for ask in (lambda: trial.curve.steps, lambda: trial.curve.metrics):
+        with pytest.raises(UserError, match=f"^.*{packed.PACKED_FILE}: record 0: {words}$"):
+            ask()
 
 
 def test_a_study_is_written_whole_or_not_at_all(tmp_path):

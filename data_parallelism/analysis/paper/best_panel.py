@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from data_parallelism.analysis.budgets import NO_LIMIT
 from data_parallelism.analysis.paper import style
 from data_parallelism.analysis.paper.panel_data import DrawnSeries, PanelData
-from data_parallelism.analysis.paper.specs import Limit
 from data_parallelism.analysis.paper.steps_lines import x_range
 
 
@@ -28,7 +28,7 @@ def draw_best(axes: Any, data: PanelData) -> tuple[set[str], tuple[str, ...]]:
 
 
 def _draw_curve(axes: Any, drawn: DrawnSeries, data: PanelData) -> set[str]:
-    is_budget = drawn.series.limit != Limit()
+    is_budget = drawn.series.limit != NO_LIMIT
     count = len(data.panel.series)
     look = style.sequence_style(drawn.index, count) if is_budget else style.line_style(drawn.index)
     values = {p.batch_size: p.value for p in drawn.points if p.value is not None}

@@ -193,14 +193,13 @@ FIGURE_5 = PaperFigure(
 )
 
 
-def _mnist_subset(label: str, size: int, stand_in: str) -> Series:
+def _mnist_subset(label: str, size: int, stand_in: str | None = None) -> Series:
     name = f"mnist_subsets/mnist_{size}/simple_cnn_base/nesterov_momentum"
     return Series(label, name, stand_in=stand_in)
 
 
 def _imagenet_subset(label: str, name: str) -> Series:
-    workload = f"imagenet_{name}/resnet_50/nesterov_momentum"
-    return Series(label, f"imagenet_subsets/{workload}", stand_in=workload)
+    return Series(label, f"imagenet_subsets/imagenet_{name}/resnet_50/nesterov_momentum")
 
 
 FIGURE_6 = PaperFigure(
@@ -213,10 +212,9 @@ FIGURE_6 = PaperFigure(
             "Simple CNN on parts of MNIST",
             (
                 _mnist_subset("100 % of the images", 55_000, CNN_MNIST),
-                *(
-                    _mnist_subset(label, size, f"mnist_{size}/simple_cnn_base/nesterov_momentum")
-                    for label, size in (("50 %", 27_500), ("25 %", 13_750), ("12.5 %", 6_875))
-                ),
+                _mnist_subset("50 %", 27_500),
+                _mnist_subset("25 %", 13_750),
+                _mnist_subset("12.5 %", 6_875),
             ),
             normalize_at=2,
             y_range=_powers(-10, 1),

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from data_parallelism.analysis.budgets import Limit
 from data_parallelism.analysis.paper.specs import (
     BEST,
     RATES,
     SCATTER,
     STEPS,
-    Limit,
     Panel,
     PaperFigure,
     Range,

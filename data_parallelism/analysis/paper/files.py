@@ -40,12 +40,14 @@ class FigureSummary:
         num_panels: that it has.
         num_drawn: panels that show records.
         missing: workloads without records, with a batch size where only one is shown.
+        has_records: whether there are any of the others.
     """
 
     name: str
     num_panels: int
     num_drawn: int
     missing: tuple[str, ...]
+    has_records: bool = True
 
     def __str__(self) -> str:
         """One line.
@@ -54,7 +56,7 @@ class FigureSummary:
             >>> print(FigureSummary("figure_2", 3, 2, ("lm1b/transformer_base/nesterov_momentum",)))
             figure_2: 2 of 3 panels drawn; no records of lm1b/transformer_base/nesterov_momentum
         """
-        names = listed(self.missing) if self.num_drawn else "any of its workloads"
+        names = listed(self.missing) if self.has_records else "any of its workloads"
         missing = f"; no records of {names}" if self.missing else ""
         return f"{self.name}: {self.num_drawn} of {self.num_panels} panels drawn{missing}"
 
@@ -137,4 +139,5 @@ def rendered(
 def _summary(figure: PaperFigure, panels: Sequence[PanelData]) -> FigureSummary:
     missing = dict.fromkeys(name for data in panels for name in data.missing_workloads)
     num_drawn = sum(bool(data.drawn) for data in panels)
-    return FigureSummary(figure.name, len(panels), num_drawn, tuple(missing))
+    has_records = any(len(data.missing) < len(data.panel.series) for data in panels)
+    return FigureSummary(figure.name, len(panels), num_drawn, tuple(missing), has_records)

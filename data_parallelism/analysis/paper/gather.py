@@ -122,15 +122,23 @@ def _points(
 def _identified(
     records_dir: os.PathLike[str] | str, study: StudyRecord, folders: Mapping[int, str]
 ) -> tuple[str, Source]:
-    """The name of a workload, and which search of it this is.
-
-    The groups of the published archive, such as `mnist_subsets/`, are known by the folder alone.
-    """
+    """The name of a workload, and which search of it this is."""
     folder = pathlib.PurePath(next(iter(folders.values()))).parent
     names = {name: study.settings[name] for name in ("dataset", "model", "optimizer")}
     workload = find_workload(**names, folder=folder)
-    name = workload.name if workload else "/".join(names.values())
+    own_name = "/".join(names.values())
+    name = workload.name if workload else own_name
     below = pathlib.PurePath(os.path.relpath(folder, records_dir)).as_posix()
-    above, is_below, _ = f"/{below}".rpartition(f"/{name}")
-    place = above.strip("/") if is_below else ""
-    return name, Source(place, study.settings.get("revision", 1))
+    return name, Source(_place(below, (name, own_name)), study.settings.get("revision", 1))
+
+
+def _place(folder: str, names: Iterable[str]) -> str:
+    """Where in the folder of records a workload's folder lies, which is called by one of its names.
+
+    Records of our own have no groups, such as the `mnist_subsets/` of the published archive.
+    """
+    for name in names:
+        above, is_below, _ = f"/{folder}".rpartition(f"/{name}")
+        if is_below:
+            return above.strip("/")
+    return ""

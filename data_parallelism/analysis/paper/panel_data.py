@@ -6,9 +6,10 @@ import collections
 import dataclasses
 from collections.abc import Iterator, Sequence
 
+from data_parallelism.analysis.budgets import NO_LIMIT
 from data_parallelism.analysis.paper.gather import Gathered, Points, Source
 from data_parallelism.analysis.paper.points import Point
-from data_parallelism.analysis.paper.specs import BEST, RATES, STEPS, Limit, Panel, Series
+from data_parallelism.analysis.paper.specs import BEST, RATES, STEPS, Panel, Series
 from data_parallelism.analysis.wording import format_threshold, listed
 
 # Kinds that show several searches of one workload beside each other.
@@ -115,7 +116,7 @@ def _source_notes(series: Series, name: str, points: Points, shown: Points) -> I
 
 def _silent_notes(kind: str, silent: Sequence[Series]) -> Iterator[str]:
     """Series without a point though there are studies."""
-    short = [series for series in silent if kind == BEST and series.limit != Limit()]
+    short = [series for series in silent if kind == BEST and series.limit != NO_LIMIT]
     if short:
         labels = listed([series.label for series in short])
         yield f"no study trained its trials for as long as {labels}"

@@ -7,20 +7,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from data_parallelism.analysis.budgets import NO_LIMIT, best_within
 from data_parallelism.analysis.near_trials import effective_learning_rate
 from data_parallelism.analysis.paper.specs import BEST, RATES, SCATTER, STEPS, Series
 from data_parallelism.analysis.steps_to_result import (
     Winner,
-    best_values,
+    find_best,
     find_winner,
     first_complete,
     first_passages,
 )
 from data_parallelism.analysis.study_settings import StudySettings
 from data_parallelism.records.schema import INFEASIBLE, StudyRecord, TrialRecord
-from data_parallelism.workload import MINIMIZE
 
 # What became of a trial within its budget. CUT is one that ended before the budget, so that it is
 # not known.
@@ -122,18 +120,12 @@ def _rate(point: Point, counted: _Counted) -> Point:
 
 def _best(point: Point, counted: _Counted) -> Point | None:
     """The best value within the budget, where all trials were trained for as long."""
-    goal, limit = counted.series.goal, counted.series.limit.at(point.batch_size)
-    last = _whole(min(limit, counted.horizon))
-    if math.isfinite(limit):
-        if _trained_steps(counted) < limit:
-            return None
-        point = dataclasses.replace(point, stopped_at=None)
-    values = best_values(counted.trials, goal, last)
-    values = values[np.isfinite(values)]
-    if not values.size:
-        return point
-    best = values.min() if goal.direction == MINIMIZE else values.max()
-    return dataclasses.replace(point, value=float(best))
+    series, settings = counted.series, counted.settings
+    if series.limit == NO_LIMIT:
+        best = find_best(counted.trials, series.goal, settings.horizon)
+        return dataclasses.replace(point, value=best.value if best else None)
+    best = best_within(counted.trials, settings, series.goal, series.limit)
+    return dataclasses.replace(point, value=best.value, stopped_at=None) if best else None
 
 
 def _scatter(point: Point, counted: _Counted) -> Point:
@@ -182,12 +174,6 @@ def _is_chosen(trial: TrialRecord, where: tuple[str, float] | None) -> bool:
 def _stopped_at(settings: StudySettings) -> int | None:
     horizon, budget = settings.horizon, settings.train_steps
     return None if horizon is None or (budget is not None and budget <= horizon) else horizon
-
-
-def _trained_steps(counted: _Counted) -> float:
-    """The steps that all trials were trained for; a study with a time budget does not name them."""
-    budget = counted.settings.train_steps or min(trial.steps for trial in counted.trials)
-    return min(budget, counted.horizon)
 
 
 def _outcomes(counted: _Counted) -> list[tuple[str, bool]]:

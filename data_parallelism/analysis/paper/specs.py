@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
+from data_parallelism.analysis.budgets import NO_LIMIT, Limit
 from data_parallelism.reference.published import published_workloads
 from data_parallelism.reference.published_curves import PublishedCurve, published_curves
 from data_parallelism.workload import Goal
@@ -14,29 +14,6 @@ from data_parallelism.workload import Goal
 STEPS, RATES, BEST, SCATTER = "steps", "rates", "best", "scatter"
 
 Range = tuple[float, float]
-
-
-@dataclasses.dataclass(frozen=True)
-class Limit:
-    """How far trials are looked at: so many steps, or so many examples; by default to their end.
-
-    Args:
-        steps: of training.
-        examples: the same at any batch size, such as epochs times the size of the training set.
-    """
-
-    steps: float = math.inf
-    examples: float = math.inf
-
-    def at(self, batch_size: int) -> float:
-        """The last step within it; infinity without a limit.
-
-        Example:
-            >>> Limit(examples=55000).at(32)
-            1718
-        """
-        steps = min(self.steps, self.examples / batch_size)
-        return math.floor(steps) if math.isfinite(steps) else steps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +35,7 @@ class Series:
     workload: str
     threshold: float | None = None
     where: tuple[str, float] | None = None
-    limit: Limit = Limit()
+    limit: Limit = NO_LIMIT
     batch_size: int | None = None
     stand_in: str | None = None
     all_trials: bool = False
