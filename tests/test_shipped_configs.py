@@ -13,6 +13,7 @@ from changed_data import few_examples, shuffled_labels
 
 from data_parallelism.analysis.study_settings import parse_settings
 from data_parallelism.config import load_workload, shipped_configs
+from data_parallelism.datasets.streamed_images import StreamedImages
 from data_parallelism.groups import TrialPoint
 from data_parallelism.records import read_study
 from data_parallelism.reference.published import (
@@ -40,8 +41,11 @@ CURVES = {
     if (curve := find_curve(*PUBLISHED[name].name.rsplit("/", 2), goal=PUBLISHED[name].goal))
     and curve.goal == PUBLISHED[name].goal
 }
-# Times the published steps to result, between which a step budget has to lie.
+# Times the published steps to result, between which a step budget has to lie. The one that was
+# published, of ResNet-50 on ImageNet, is once and a half: where the rate decays over the budget,
+# a longer one reaches the goal later.
 LEAST_BUDGET, LARGEST_BUDGET = 3, 12
+LEAST_BUDGET_OF_PICTURES = 1.25
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,9 +193,11 @@ def test_what_was_not_searched_is_fixed(name):
 def test_budgets_leave_room_above_the_published_steps(name):
     workload, curve = loaded(name), CURVES[name]
     assert curve.goal == workload.goal
+    is_of_pictures = isinstance(workload.dataset, StreamedImages)
+    least = LEAST_BUDGET_OF_PICTURES if is_of_pictures else LEAST_BUDGET
     for batch_size, steps in zip(curve.batch_sizes, curve.steps, strict=True):
         times = workload.budget.train_steps(batch_size) / steps
-        assert LEAST_BUDGET <= times <= LARGEST_BUDGET, batch_size
+        assert least <= times <= LARGEST_BUDGET, batch_size
 
 
 def test_every_config_has_its_model_here():
