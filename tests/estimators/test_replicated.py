@@ -96,3 +96,45 @@ def test_a_loss_that_does_not_fit_the_labels_is_refused(streamed):
     words = "expected softmax_cross_entropy, as labels of streamed_blobs are class, got 'token_"
     with pytest.raises(UserError, match=words):
         dataclasses.replace(workload, loss="token_cross_entropy")
+
+
+def ghost_normed(input_shape, num_classes):
+    """A network whose norm looks at four examples at a time and keeps moving averages."""
+    import keras
+
+    from data_parallelism.models.ghost_batch_norm import GhostBatchNorm
+
+    return keras.Sequential(
+        [
+            keras.Input(input_shape),
+            keras.layers.Dense(5, "tanh"),
+            GhostBatchNorm(group_size=4, momentum=0.8),
+            keras.layers.Dense(num_classes),
+        ]
+    )
+
+
+@pytest.mark.parametrize("micro_batch_size", [4, 8])
+def test_ghost_batch_norm_is_the_same_in_micro_batches(micro_batch_size):
+    """Also its moving averages, by which it is measured; the last group of a batch has two."""
+    workload = blob_workload(model=ghost_normed, batch_sizes=(10,))
+    estimator = created(workload, "replicated", 1)
+    (trial,) = points(workload, [0], 10)
+    runs = []
+    for size in (None, micro_batch_size):
+        training = estimator.start(10, [trial], size)
+        runs.append((training.train(0, 20), training.measure("val")))
+    (whole, values), (parts, others) = runs
+    np.testing.assert_allclose(parts, whole, rtol=2e-5)
+    assert len(np.unique(whole)) > 10
+    for name, value in values.items():
+        np.testing.assert_allclose(others[name], value, rtol=2e-5)
+
+
+def test_groups_of_a_ghost_batch_norm_are_not_cut():
+    workload = blob_workload(model=ghost_normed, micro_batch_size=6)
+    assert Session(workload, 0).plan(6).micro_batch_size is None
+    with pytest.raises(UserError, match="micro_batch_size: expected a multiple of 4 with a model"):
+        Session(workload, 0).plan(8)
+    fitting = dataclasses.replace(workload, micro_batch_size=4)
+    assert Session(fitting, 0).plan(10).micro_batch_size == 4
