@@ -7,6 +7,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -159,7 +160,10 @@ class Session:
         """What one example takes in training: activations, their gradients and the inputs."""
         # Where a model takes texts of any length, examples are as long as the data set has them.
         length = self._workload.dataset.input_shape[0]
-        return 12 * sum(_num_outputs(layer, length) for layer in self._model.layers)
+        return 12 * sum(
+            math.prod(length if size is None else size for size in tensor.shape[1:])
+            for tensor in _tensors(self._model)
+        )
 
     @property
     def _resident_bytes(self) -> int:
@@ -172,6 +176,8 @@ def _num_weights(model: keras.Model) -> int:
     return sum(math.prod(variable.shape) for variable in model.trainable_variables)
 
 
-def _num_outputs(layer: object, length: int) -> int:
-    shape = getattr(getattr(layer, "output", None), "shape", ())
-    return math.prod(length if size is None else size for size in shape[1:])
+def _tensors(model: keras.Model) -> Iterator[Any]:
+    """What the layers of a model give, each once; and the logits, whatever gives them."""
+    outputs = [getattr(layer, "output", None) for layer in model.layers]
+    flat = [*tf.nest.flatten(outputs), *(getattr(model, "outputs", None) or ())]
+    yield from {id(tensor): tensor for tensor in flat if hasattr(tensor, "shape")}.values()

@@ -103,3 +103,15 @@ def test_a_plan_tells_what_the_bits_depend_on():
         *platform
     }
     assert {"tensorflow", "keras", "numpy", "scipy", "python"} <= {*platform["versions"]}
+
+
+def test_logits_count_where_their_layer_is_called_twice():
+    def tied(input_shape: Any, num_classes: int) -> Any:
+        inputs = keras.Input(input_shape)
+        shared = layers.Dense(num_classes)
+        first = shared(inputs)
+        return keras.Model(inputs, shared(layers.Dense(input_shape[0])(first)))
+
+    session = Session(blob_workload(model=tied), seed=0)
+    # Inputs, the layer between and the logits; what the first call gives, some versions hide.
+    assert session._example_bytes in (12 * (6 + 6 + 3), 12 * (6 + 3 + 6 + 3))
