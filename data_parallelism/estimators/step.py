@@ -159,7 +159,9 @@ class Step:
         rate = metaparameters.get(WEIGHT_DECAY)
         if rate is None:
             return []
-        return [rate * tf.nn.l2_loss(weight) for weight in weights if weight.shape.rank > 1]
+        kernels = [weight for weight in weights if weight.shape.rank > 1]
+        # `tf.nn.l2_loss` has no rule for stacked weights.
+        return [0.5 * rate * tf.reduce_sum(tf.square(kernel)) for kernel in kernels]
 
     def metaparameters_at(self, step: tf.Tensor, metaparameters: Metaparameters) -> Metaparameters:
         """The metaparameters of one step, with the learning rate as the schedule has it."""
