@@ -75,10 +75,10 @@ def _plain(dataset: Lm1b) -> Any:
     """What one would write by hand: a shuffle buffer, neither resumed nor equal for all threads."""
     import tensorflow as tf
 
-    tokenizer = vocabulary.tokenizer(dataset.vocabulary(), "LM1B")
+    model = dataset.vocabulary()
 
     def labelled(records: Any) -> tuple[Any, Any]:
-        tokens = tokenizer.tokenize(dataset.texts(records))[:, : dataset.length]
+        tokens = vocabulary.tokenize(dataset.texts(records), model, "LM1B")[:, : dataset.length]
         labels = tokens.to_tensor(shape=(None, dataset.length))
         return tf.pad(labels[:, :-1], [[0, 0], [1, 0]]), labels
 

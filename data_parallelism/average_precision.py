@@ -15,7 +15,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 BIN_BITS = 19
 NUM_BINS = 2**BIN_BITS
@@ -122,6 +121,8 @@ def _mean_precision(
 
         p / c + (P - N / c) / c * (digamma(N / c + p + 1) - digamma(N / c + 1)).
     """
+    from scipy import special  # Slow to import, and of no use where nothing is measured.
+
     step = (pairs + 1) / (positives + 1)
     above = pairs_above / step
     harmonic = special.digamma(above + positives + 1) - special.digamma(above + 1)

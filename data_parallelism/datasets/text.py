@@ -183,8 +183,8 @@ class TextDataset(StreamedDataset):
 
     def _tokenizer(self) -> Callable[[tf.Tensor], tf.RaggedTensor]:
         """What gives the ids of the texts in records."""
-        tokenizer = vocabulary.tokenizer(self.vocabulary(), f"data set {self.name}")
-        return lambda records: tokenizer.tokenize(self.texts(records))
+        model, where = self.vocabulary(), f"data set {self.name}"
+        return lambda records: vocabulary.tokenize(self.texts(records), model, where)
 
     def _sample(self, count: int) -> Iterator[bytes]:
         order = WindowOrder(self.units("train"), self.window_size, ("vocabulary", self.name))

@@ -7,7 +7,6 @@ own vocabularies were not published.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import io
 import json
@@ -102,13 +101,20 @@ def read(file: Any) -> bytes | None:
     return model
 
 
-@functools.lru_cache(maxsize=8)
-def tokenizer(model: bytes, where: str) -> Any:
-    """What turns texts into ids with an end symbol: a `tensorflow_text.SentencepieceTokenizer`.
+def tokenize(texts: Any, model: bytes, where: str) -> Any:
+    """Texts as ids with an end symbol, by `tensorflow_text.SentencepieceTokenizer`.
+
+    To be called inside a function of `tf.data`, which then owns the tokenizer: one that is made
+    outside is lost when a global seed is set (its resource belongs to a kernel in a cache that
+    TensorFlow then clears).
 
     Args:
+        texts: string `[texts]`.
         model: of SentencePiece.
         where: names the data set in an error.
+
+    Returns:
+        A ragged int32 tensor `[texts, (tokens)]`.
 
     Raises:
         UserError: if tensorflow-text is missing or of another version than TensorFlow.
@@ -118,7 +124,8 @@ def tokenizer(model: bytes, where: str) -> Any:
     with needs_extra(where):
         import tensorflow_text
 
-    return tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.int32, add_eos=True)
+    tokenizer = tensorflow_text.SentencepieceTokenizer(model=model, out_type=tf.int32, add_eos=True)
+    return tokenizer.tokenize(texts)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+import numpy as np
 import pytest
+import tensorflow as tf
 from etils import epath
 
 from data_parallelism.datasets import vocabulary
@@ -42,7 +44,7 @@ def test_the_tokenizer_gives_the_ids_of_sentencepiece_and_an_end(model: bytes) -
 
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     texts = ["the a e of the i", "", "the  ?", "e" * 50]
-    got = vocabulary.tokenizer(model, "own").tokenize(texts).to_list()
+    got = vocabulary.tokenize(texts, model, "own").to_list()
     assert got == [[*processor.encode(text), vocabulary.END] for text in texts]
     assert vocabulary.UNKNOWN in got[2]
     assert got[1] == [vocabulary.END]
@@ -82,6 +84,15 @@ def test_refuses_what_is_damaged(file: epath.Path, model: bytes) -> None:
         vocabulary.read(file)
 
 
+def test_a_stream_outlives_a_new_global_seed(model: bytes) -> None:
+    """Which models set when they are built."""
+    texts = tf.data.Dataset.from_tensors(["the a e"]).repeat()
+    ids = iter(texts.map(lambda batch: vocabulary.tokenize(batch, model, "own").to_tensor()))
+    first = next(ids).numpy()
+    tf.random.set_seed(1)
+    np.testing.assert_array_equal(next(ids), first)
+
+
 def test_a_folder_that_cannot_be_written_to(file: epath.Path, model: bytes) -> None:
     with pytest.raises(UserError, match="cannot keep the vocabulary"):
         vocabulary.write(file.parent / "no" / "folder", model, {})
@@ -91,14 +102,13 @@ def test_a_folder_that_cannot_be_written_to(file: epath.Path, model: bytes) -> N
     ("module", "use"),
     [
         ("sentencepiece", lambda: vocabulary.train(TEXTS, SIZE, "data set own")),
-        ("tensorflow_text", lambda: vocabulary.tokenizer(b"", "data set own")),
+        ("tensorflow_text", lambda: vocabulary.tokenize(["a"], b"", "data set own")),
     ],
 )
 def test_a_missing_package_is_a_line_that_names_the_extra(
     module: str, use: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    vocabulary.tokenizer.cache_clear()
     with pytest.raises(UserError, match=r"pip install 'data-parallelism\[text\]'") as caught:
         use()
     assert str(caught.value).startswith("data set own: expected sentencepiece")

@@ -5,7 +5,7 @@ from __future__ import annotations
 MODULE = """
 import dataclasses
 import numpy as np
-from data_parallelism.datasets import Arrays, Dataset
+from data_parallelism.datasets import ArrayDataset, Arrays
 
 _X, _Y = np.zeros((32, 2), "float32"), np.arange(32) % 2
 
@@ -52,7 +52,7 @@ def failing_data():
     raise RuntimeError("no such table")
 
 @dataclasses.dataclass(frozen=True)
-class OneClassShort(Dataset):
+class OneClassShort(ArrayDataset):
     name = "short"
     input_shape = (2,)
     num_classes = 2

@@ -202,9 +202,9 @@ CONVERT = {
 }
 
 PREPARE = {
-    "nothing": flag("--dataset: expected one of digits, fashion_mnist, mnist, got none"),
-    "unknown": flag("expected one of digits, .*got 'mnits'", "--dataset=digits", "--dataset=mnits"),
-    "no name": flag("expected one of digits, .*got ''", "--dataset="),
+    "nothing": flag("--dataset: expected one of cifar_10, .*mnist.*, got none"),
+    "unknown": flag("expected one of .*got 'mnits'", "--dataset=digits", "--dataset=mnits"),
+    "no name": flag("expected one of .*digits, .*got ''", "--dataset="),
     "data in a file": flag(
         "--data_dir=f: expected a folder, there or to be made, got f, which is no folder",
         *("--dataset=mnist", "--data_dir=f"),

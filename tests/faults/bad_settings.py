@@ -65,7 +65,7 @@ CONFIGS = {
     "unknown schedule": bound(
         "schedule: expected one of constant, .*'step'", "Workload.schedule = 'step'"
     ),
-    "unknown loss": bound("loss: expected one of softmax.*'mse'", "Workload.loss = 'mse'"),
+    "unknown loss": bound("loss: expected one of .*softmax.*'mse'", "Workload.loss = 'mse'"),
     "unknown estimator": bound(
         "estimator: expected one of auto, .*'gpu'", "Workload.estimator = 'gpu'"
     ),
