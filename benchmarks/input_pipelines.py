@@ -7,21 +7,20 @@ Without --data_dir the pictures are parts of two photographs. --quick is a smoke
 
 from __future__ import annotations
 
+import functools
 import pathlib
-import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import picture_records
 import report
 from absl import flags
-from picture_pipelines import PIPELINES, Pipeline
+from picture_pipelines import PIPELINES
+from pipeline_turns import PACKAGE, Round, check_counts, compared, set_quick, take_turns
 
 from data_parallelism import cli
 from data_parallelism.datasets import Imagenet
-from data_parallelism.errors import UserError
 
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "TFDS data folder that holds ImageNet.")
 _PICTURES = flags.DEFINE_integer("pictures", 2048, "How many to make where there is no data_dir.")
@@ -44,51 +43,33 @@ def main(argv: Sequence[str]) -> int:
     del argv
     page = report.Page(_OUTPUT_MARKDOWN.value, "input_pipelines")
     if _QUICK.value:
-        for name, value in QUICK.items():
-            flags.FLAGS[name].value = value
-    for flag in (_PICTURES, _BATCH_SIZE, _ROUNDS):
-        if flag.value < 1:
-            raise UserError(f"--{flag.name}: expected a number >= 1, got {flag.value}")
+        set_quick(QUICK)
+    check_counts(_PICTURES, _BATCH_SIZE, _ROUNDS)
     with tempfile.TemporaryDirectory() as folder:
         if not _DATA_DIR.value:
             picture_records.write(pathlib.Path(folder), _PICTURES.value)
         dataset = Imagenet(data_dir=_DATA_DIR.value or folder)
-        rounds = [_round(dataset, number) for number in range(_ROUNDS.value)]
+        rounds = take_turns(
+            {
+                name: functools.partial(pipeline.batches, dataset, _BATCH_SIZE.value)
+                for name, pipeline in PIPELINES.items()
+            },
+            batch_size=_BATCH_SIZE.value,
+            rounds=_ROUNDS.value,
+            seconds=_SECONDS.value,
+            warm_up=WARM_UP,
+        )
     text = f"{report.taken_with(sys.argv)}\n\n{report.table(HEADER, _rows(rounds))}"
     print(text)
     page.write(text)
     return 0
 
 
-def _round(dataset: Imagenet, number: int) -> dict[str, float]:
-    """Pictures per second of each pipeline; another one is first in each round."""
-    names = list(PIPELINES)
-    start = number % len(names)
-    return {
-        name: _pictures_per_second(PIPELINES[name], dataset)
-        for name in [*names[start:], *names[:start]]
-    }
-
-
-def _pictures_per_second(pipeline: Pipeline, dataset: Imagenet) -> float:
-    """Of a new iterator, since one that waits goes on filling its buffers."""
-    batches = iter(pipeline.batches(dataset, _BATCH_SIZE.value))
-    for _ in range(WARM_UP):
-        next(batches)
-    start = time.perf_counter()
-    num_batches = 0
-    while (seconds := time.perf_counter() - start) < _SECONDS.value or not num_batches:
-        next(batches)
-        num_batches += 1
-    return num_batches * _BATCH_SIZE.value / seconds
-
-
-def _rows(rounds: Sequence[Mapping[str, float]]) -> list[list[str]]:
+def _rows(rounds: Sequence[Round]) -> list[list[str]]:
     rows = []
     for name, pipeline in PIPELINES.items():
-        speed = statistics.median(each[name] for each in rounds)
-        ratio = statistics.median(each["package"] / each[name] for each in rounds)
-        beside = "-" if name == "package" else f"{ratio:.2f}x"
+        speed, ratio = compared(rounds, name)
+        beside = "-" if name == PACKAGE else f"{ratio:.2f}x"
         verdict = f"{TARGET}x: {'met' if ratio >= TARGET else 'missed'}" if name == RIVAL else "-"
         rows.append([pipeline.title, f"{speed:.0f}", beside, verdict])
     return rows

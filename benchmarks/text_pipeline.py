@@ -7,19 +7,18 @@ Needs LM1B, or what stands for it, in --data_dir. --quick is a smoke run.
 
 from __future__ import annotations
 
-import statistics
+import functools
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import report
 from absl import flags
+from pipeline_turns import PACKAGE, check_counts, compared, set_quick, take_turns
 
 from data_parallelism import cli
 from data_parallelism.datasets import Lm1b, vocabulary
 from data_parallelism.datasets.window_order import WindowOrder
-from data_parallelism.errors import UserError
 
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "TFDS data folder that holds LM1B.")
 _VOCABULARY_SIZE = flags.DEFINE_integer("vocabulary_size", 32_000, "Subwords.")
@@ -41,19 +40,21 @@ def main(argv: Sequence[str]) -> int:
     del argv
     page = report.Page(_OUTPUT_MARKDOWN.value, "text_pipeline")
     if _QUICK.value:
-        for name, value in QUICK.items():
-            flags.FLAGS[name].value = value
-    for flag in (_BATCH_SIZE, _ROUNDS):
-        if flag.value < 1:
-            raise UserError(f"--{flag.name}: expected a number >= 1, got {flag.value}")
+        set_quick(QUICK)
+    check_counts(_BATCH_SIZE, _ROUNDS)
     dataset = Lm1b(data_dir=_DATA_DIR.value, vocabulary_size=_VOCABULARY_SIZE.value)
     dataset.prepare(lambda line: print(line, file=sys.stderr))
-    rounds = [_round(dataset, number) for number in range(_ROUNDS.value)]
+    rounds = take_turns(
+        {name: functools.partial(make, dataset) for name, make in PIPELINES.items()},
+        batch_size=_BATCH_SIZE.value,
+        rounds=_ROUNDS.value,
+        seconds=_SECONDS.value,
+        warm_up=WARM_UP,
+    )
     rows = []
     for name in PIPELINES:
-        speed = statistics.median(each[name] for each in rounds)
-        ratio = statistics.median(each["package"] / each[name] for each in rounds)
-        rows.append([name, f"{speed:,.0f}", "-" if name == "package" else f"{ratio:.2f}x"])
+        speed, ratio = compared(rounds, name)
+        rows.append([name, f"{speed:,.0f}", "-" if name == PACKAGE else f"{ratio:.2f}x"])
     text = f"{report.taken_with(sys.argv)}\n\n{report.table(HEADER, rows)}"
     print(text)
     page.write(text)
@@ -90,32 +91,10 @@ def _plain(dataset: Lm1b) -> Any:
 
 
 PIPELINES: dict[str, Callable[[Lm1b], Any]] = {
-    "package": _package,
+    PACKAGE: _package,
     "package, without subwords": _ordered_only,
     "plain tf.data, shuffle buffer of 10,000": _plain,
 }
-
-
-def _round(dataset: Lm1b, number: int) -> dict[str, float]:
-    """Sentences per second of each pipeline; another one is first in each round."""
-    names = list(PIPELINES)
-    start = number % len(names)
-    return {
-        name: _sentences_per_second(PIPELINES[name](dataset))
-        for name in [*names[start:], *names[:start]]
-    }
-
-
-def _sentences_per_second(pipeline: Any) -> float:
-    batches = iter(pipeline)
-    for _ in range(WARM_UP):
-        next(batches)
-    start = time.perf_counter()
-    num_batches = 0
-    while (seconds := time.perf_counter() - start) < _SECONDS.value or not num_batches:
-        next(batches)
-        num_batches += 1
-    return num_batches * _BATCH_SIZE.value / seconds
 
 
 if __name__ == "__main__":

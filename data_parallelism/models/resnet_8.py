@@ -6,7 +6,12 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from data_parallelism.errors import UserError
-from data_parallelism.models.arguments import checked_num_classes, is_count
+from data_parallelism.models.arguments import (
+    check_images,
+    checked_count,
+    checked_counts,
+    checked_num_classes,
+)
 
 if TYPE_CHECKING:
     import keras
@@ -47,19 +52,13 @@ class ResNet8:
     blocks_per_stage: int = 1
 
     def __post_init__(self) -> None:
-        widths = self.widths
-        is_list = isinstance(widths, (tuple, list)) and widths and all(map(is_count, widths))
-        if not is_list or list(widths) != sorted(widths):
+        widths = checked_counts(self.widths, "ResNet8.widths")
+        if list(widths) != sorted(widths):
             raise UserError(
-                "ResNet8.widths: expected whole numbers >= 1, none less than the one before, "
-                f"got {widths!r}"
+                f"ResNet8.widths: expected none less than the one before, got {widths!r}"
             )
-        if not is_count(self.blocks_per_stage):
-            raise UserError(
-                "ResNet8.blocks_per_stage: expected a whole number >= 1, "
-                f"got {self.blocks_per_stage!r}"
-            )
-        object.__setattr__(self, "widths", tuple(widths))
+        checked_count(self.blocks_per_stage, "ResNet8.blocks_per_stage")
+        object.__setattr__(self, "widths", widths)
 
     @property
     def name(self) -> str:
@@ -83,11 +82,7 @@ class ResNet8:
         from data_parallelism.models import layers
 
         classes = checked_num_classes(num_classes, self.name)
-        if len(input_shape) != 3 or not all(map(is_count, input_shape)):
-            raise UserError(
-                f"{self.name}: expected images of (height, width, channels), got examples of shape "
-                f"{tuple(input_shape)}"
-            )
+        check_images(input_shape, 1, self.name)
         inputs = layers.keras.Input(input_shape)
         x = layers.convolution(self.widths[0], KERNEL_SIZE)(inputs)
         for stage, width in enumerate(self.widths):
