@@ -103,7 +103,7 @@ def run_study(workload: Workload, batch_size: int, records_dir: Any, **options: 
 def study_folder(records_dir: Any, workload: Workload, batch_size: int) -> epath.Path:
     """Where the records of a study are."""
     return store.study_dir(
-        epath.Path(records_dir) / workload.group,
+        epath.Path(records_dir) / workload.collection,
         workload.dataset.name,
         workload.model_name,
         workload.optimizer,

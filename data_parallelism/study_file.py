@@ -95,7 +95,7 @@ def study_settings(workload: Workload, batch_size: int, seed: int, plan: Plan) -
     }
     # Where they are empty they are not named, and were not before there were any.
     perhaps = {
-        "group": workload.group,
+        "collection": workload.collection,
         "step_budgets": list(workload.step_budgets),
         "epoch_budgets": list(workload.epoch_budgets),
     }

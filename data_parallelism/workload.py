@@ -182,7 +182,7 @@ class Workload:
         revision: of the search space; a widened space is a new revision beside the old one.
         step_budgets: numbers of steps within which the best value is asked for.
         epoch_budgets: the same in passes over the training set.
-        group: a folder above the data set's in the records, where they are to lie apart from
+        collection: a folder above the data set's in the records, where they are to lie apart from
             those of another workload of the same data, model and optimizer; empty for none.
 
     Example:
@@ -211,7 +211,7 @@ class Workload:
     revision: int = 1
     step_budgets: tuple[int, ...] = ()
     epoch_budgets: tuple[float, ...] = ()
-    group: str = ""
+    collection: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dataset", as_dataset(self.dataset))
@@ -231,8 +231,8 @@ class Workload:
 
     @property
     def name(self) -> str:
-        """Data set, model and optimizer, below their group, as in the folders of records."""
-        names = (self.group, self.dataset.name, self.model_name, self.optimizer)
+        """Data set, model and optimizer, below their collection, as in the folders of records."""
+        names = (self.collection, self.dataset.name, self.model_name, self.optimizer)
         return "/".join(filter(None, names))
 
     def space_at(self, batch_size: int) -> SearchSpace:
@@ -356,8 +356,9 @@ class Workload:
             yield f"epoch_budgets: expected numbers > 0, got {epochs!r}"
 
     def _unknown_names(self) -> Iterator[str]:
-        if not isinstance(self.group, str) or "/" in self.group or self.group.startswith("."):
-            yield f"group: expected a name that can name a folder, or '', got {self.group!r}"
+        folder = self.collection
+        if not isinstance(folder, str) or "/" in folder or folder.startswith("."):
+            yield f"collection: expected a name that can name a folder, or '', got {folder!r}"
         choices: dict[str, Iterable[str]] = {
             "optimizer": OPTIMIZERS,
             "schedule": SCHEDULES,

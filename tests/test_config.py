@@ -93,8 +93,8 @@ def loaded(*params, files=(DIGITS,)):
 @pytest.mark.parametrize("name", config.shipped_configs())
 def test_every_shipped_config_builds(name):
     workload, text = loaded(files=[name])
-    data, _, file = name.removesuffix(".gin").rpartition("/")
-    assert workload.dataset.name == data.rpartition("/")[2]
+    *collection, data, file = name.removesuffix(".gin").split("/")
+    assert (workload.collection, workload.dataset.name) == ("/".join(collection), data)
     assert file == f"{workload.model_name}_{workload.optimizer}"
     assert f"Workload.optimizer = '{workload.optimizer}'" in text
 
@@ -119,7 +119,7 @@ def test_every_shipped_config_shows_its_own_command(name):
 def test_the_budgets_of_figure_11(data):
     workload, _ = loaded(files=[f"solution_quality/{data}/simple_cnn_base_nesterov_momentum.gin"])
     name = f"solution_quality/{data}/simple_cnn_base/nesterov_momentum"
-    assert workload.name == name and workload.group == "solution_quality"
+    assert workload.name == name and workload.collection == "solution_quality"
     assert workload.goal == Goal("val/classification_error", None)
     thousands = (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
     assert workload.step_budgets == tuple(1000 * number for number in thousands)

@@ -19,7 +19,7 @@ STUDIES = pathlib.Path("to_the_end", "digits", "fc_8", "nesterov_momentum")
 NO_GOAL = (
     *FLAGS,
     "--gin_param=Goal.threshold = None",
-    "--gin_param=Workload.group = 'to_the_end'",
+    "--gin_param=Workload.collection = 'to_the_end'",
     "--gin_param=Budget.steps = 400",
     "--gin_param=Workload.step_budgets = (2, 400)",
     # An epoch of the 1,437 digits is 89 steps of 16 and 22 of 64.
@@ -58,7 +58,7 @@ def test_the_records_know_no_goal(records_dir):
     assert [path.name for path in records_dir.iterdir()] == ["to_the_end"]
     settings = json.loads((records_dir / STUDIES / "16" / "study.json").read_text())
     assert settings["goal"]["threshold"] is None
-    assert (settings["group"], settings["step_budgets"]) == ("to_the_end", [2, 400])
+    assert (settings["collection"], settings["step_budgets"]) == ("to_the_end", [2, 400])
     for trial in read_study(records_dir / STUDIES / "16").trials:
         assert (trial.status, trial.steps, trial.stopped_at) == ("COMPLETE", 400, None)
         # 1 % of the budget would be step 4.

@@ -77,9 +77,9 @@ def test_it_is_measured_from_its_smallest_budget_on():
     assert [one.measurement_steps(size)[1] for size in (1, 2)] == [40, 30]
 
 
-def test_a_group_is_part_of_the_name():
+def test_a_collection_is_part_of_the_name():
     assert workload().name == "toy_data/toy_model/sgd"
-    one = workload(group="to_the_end")
+    one = workload(collection="to_the_end")
     assert one.name == "to_the_end/toy_data/toy_model/sgd"
     assert one.description()["name"] == one.name
 
@@ -180,9 +180,18 @@ def test_a_batch_size_without_a_budget_is_refused():
         ),
         ({"epoch_budgets": (0,)}, "Workload.epoch_budgets: expected numbers > 0, got (0,)"),
         ({"epoch_budgets": ("1",)}, "Workload.epoch_budgets: expected numbers > 0, got ('1',)"),
-        ({"group": "a/b"}, "Workload.group: expected a name that can name a folder, or '', got"),
-        ({"group": ".a"}, "Workload.group: expected a name that can name a folder, or '', got"),
-        ({"group": 1}, "Workload.group: expected a name that can name a folder, or '', got 1"),
+        (
+            {"collection": "a/b"},
+            "Workload.collection: expected a name that can name a folder, or '', got",
+        ),
+        (
+            {"collection": ".a"},
+            "Workload.collection: expected a name that can name a folder, or '', got",
+        ),
+        (
+            {"collection": 1},
+            "Workload.collection: expected a name that can name a folder, or '', got 1",
+        ),
         ({"measurement_ratio": 0}, "Workload.measurement_ratio: expected a number in (0, 1]"),
         ({"measurement_ratio": 1.1}, "Workload.measurement_ratio: expected a number in (0, 1]"),
         ({"measurement_ratio": "3%"}, "Workload.measurement_ratio: expected a number in (0, 1]"),

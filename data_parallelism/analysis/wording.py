@@ -11,15 +11,15 @@ from data_parallelism.workload import MINIMIZE, Goal
 
 
 def format_workload(workload: Mapping[str, Any]) -> str:
-    """Data set, model and optimizer in one line, with the group of records if they are in one.
+    """Data set, model and optimizer in one line, with the collection of records if they are in one.
 
     Example:
         >>> format_workload({"dataset": "mnist", "model": "fc_1024", "optimizer": "sgd"})
         'mnist / fc_1024 / sgd'
     """
-    group = [str(workload["group"])] if workload.get("group") else []
+    collection = [str(workload["collection"])] if workload.get("collection") else []
     names = " / ".join(
-        [*group, *(str(workload.get(name)) for name in ("dataset", "model", "optimizer"))]
+        [*collection, *(str(workload.get(name)) for name in ("dataset", "model", "optimizer"))]
     )
     revision = workload.get("revision", 1)
     return names if revision == 1 else f"{names} (revision {revision} of the search space)"

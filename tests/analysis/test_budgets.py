@@ -143,7 +143,7 @@ def answer():
         trial(1, {0: 0.9, 100: 0.4, 1000: 0.03}, **{f"test/{ERROR}": [0.9, math.nan, 0.06]}),
     ]
     large = [trial(0, {0: 0.9, 100: 0.2, 500: 0.2}), trial(1, {0: 0.9, 100: 0.6, 500: 0.5})]
-    own = {"step_budgets": [1000, 100], "epoch_budgets": [2.5], "group": "to_the_end"}
+    own = {"step_budgets": [1000, 100], "epoch_budgets": [2.5], "collection": "to_the_end"}
     return answer_from_studies([study(8, small, **own), study(64, large, train_steps=500, **own)])
 
 

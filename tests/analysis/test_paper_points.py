@@ -201,7 +201,7 @@ def test_own_studies_without_a_goal_are_those_of_figure_11(shown):
     no_goal = {"metric": METRIC, "threshold": None, "direction": "minimize"}
     trials = [trial(number, {5000: 0.02 - 0.001 * number, 12_000: 0.011}) for number in range(3)]
     step_panel, epoch_panel = FIGURES[10].panels[:2]
-    settings = {"goal": no_goal, "num_trials": 2, "group": "solution_quality"}
+    settings = {"goal": no_goal, "num_trials": 2, "collection": "solution_quality"}
     own = [study(CNN, size, trials, train_steps=12_000, **settings) for size in (512, 55_000)]
     data = shown(step_panel, *own, folder="records/solution_quality")
     assert [drawn.label for drawn in data.drawn] == ["5k steps", "10k steps"]

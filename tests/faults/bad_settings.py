@@ -86,8 +86,9 @@ CONFIGS = {
     "no epochs": bound(
         r"epoch_budgets: expected numbers > 0, got \(0,\)", "Workload.epoch_budgets = (0,)"
     ),
-    "group above the records": bound(
-        r"group: expected a name that can name a folder, .*got '\.\./x'", "Workload.group = '../x'"
+    "collection above the records": bound(
+        r"collection: expected a name that can name a folder, .*got '\.\./x'",
+        "Workload.collection = '../x'",
     ),
     "budget for a text": bound(
         "Budget.per_batch_size: expected", "Budget.per_batch_size = {'16': 8}"
